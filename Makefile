@@ -1,0 +1,80 @@
+# One command for each thing a person does here; `make help` lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+ARGS ?=
+NODES ?= 1
+
+BIN := .venv/bin
+STAMP := .venv/.installed
+PACKAGES := mnemolog schemas producers processors projections gateway
+SOURCES := $(PACKAGES) tests $(wildcard benchmarks)
+KAFKA := infra/kafka/kafka.sh
+
+.PHONY: help setup demo demo-kafka test test-fast lint types fmt bench verify mutants \
+        kafka-up kafka-down lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv with the locked dependencies and mnemolog itself
+
+$(STAMP): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || \
+	  { echo "The venv module is missing: install it (Debian: apt install python3-venv)" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP) ## Watch events go in and answers come out, on the embedded runtime
+	$(BIN)/mnemolog demo $(ARGS)
+
+demo-kafka: $(STAMP) ## The same against a real Apache Kafka, with separate processes
+	@trap '$(KAFKA) down' EXIT; \
+	bootstrap=$$($(KAFKA) up $(NODES) | tail -n 1); \
+	MNEMOLOG_KAFKA="$$bootstrap" $(BIN)/mnemolog demo --kafka "$$bootstrap" $(ARGS)
+
+test: $(STAMP) ## Every test, those on Kafka included
+	$(BIN)/python -m pytest $(ARGS)
+
+test-fast: $(STAMP) ## The tests that need no broker and few seconds
+	$(BIN)/python -m pytest -m "not kafka and not slow" $(ARGS)
+
+lint: $(STAMP) ## Check style, format and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(STAMP) ## Check types (mypy, strict)
+	$(BIN)/mypy $(SOURCES)
+
+fmt: $(STAMP) ## Rewrite the code in the one format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## Measure admission, recall and release against their floor
+	$(BIN)/python -m benchmarks.bench $(ARGS)
+
+verify: $(STAMP) ## Check the ledger in $MNEMOLOG_DATA or ./mnemolog-data
+	$(BIN)/mnemolog verify $(ARGS)
+
+mutants: $(STAMP) ## Break each clause of the contract and see a test fail
+	$(BIN)/python -m tests.mutants $(ARGS)
+
+kafka-up: ## Start Apache Kafka on this machine (NODES=1 or 3)
+	$(KAFKA) up $(NODES)
+
+kafka-down: ## Stop it and remove its data
+	$(KAFKA) down
+
+lock: $(STAMP) ## Resolve pyproject.toml anew into requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock $(ARGS)
+
+clean: ## Remove the virtual environment, caches and the broker's jars
+	rm -rf .venv build ./*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis infra/kafka/target

@@ -1,0 +1,1 @@
+"""Tests of what runs around the code: the broker, and where it comes from."""
