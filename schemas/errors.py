@@ -36,6 +36,11 @@ class InvalidEvent(MnemologError):
         self.fault = fault
 
 
+def invalid(code: str, field: str, detail: str, remedy: str, limit: str = "") -> InvalidEvent:
+    """The error to raise for one fault."""
+    return InvalidEvent(Fault(code, field, detail, remedy, limit))
+
+
 class Undecodable(MnemologError):
     """Bytes that no known writer's schema explains: dead-letter them with this reason."""
 
