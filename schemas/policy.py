@@ -51,7 +51,7 @@ class Policy(msgspec.Struct, frozen=True):
         return Decision.ACCEPTED if accepted else Decision.CANDIDATE
 
     def cap_reason(self, tier: Tier, derivation: str) -> Reason:
-        """Why the cap is no higher: NONE, TIER (a higher one would do) or DERIVATION (none does)."""
+        """Why the cap is no higher: NONE, TIER (a higher tier would do) or DERIVATION."""
         if derivation in self.accepts[tier]:
             return Reason.NONE
         higher = any(derivation in accepted for accepted in self.accepts[tier + 1 :])
@@ -75,7 +75,7 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def version(self) -> bytes:
-        """The first 8 bytes of SHA-256 over the canonical JSON of `describe`; computed each time."""
+        """The first 8 bytes of SHA-256 over canonical `describe`; computed anew each time."""
         return hashlib.sha256(canonical(self.describe()).encode()).digest()[:8]
 
 

@@ -18,7 +18,8 @@ MAX_MICROS = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
 MICROS = 1_000_000
 
 _RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))"
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))",
+    re.ASCII,
 )
 _ZONELESS = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?")
 _DATE_ONLY = re.compile(r"\d{4}(-?\d\d)?(-?\d\d)?")
@@ -45,7 +46,7 @@ def parse_instant(text: object, field: str) -> int:
         )
     micros = int(fraction[:6].ljust(6, "0")) if fraction else 0
     try:
-        offset = timezone.utc if match[8] else _offset(match[9], int(match[10]), int(match[11]))
+        offset = UTC if match[8] else _offset(match[9], int(match[10]), int(match[11]))
         naive = datetime(year, month, day, hour, minute, second, tzinfo=offset)
         delta = naive - EPOCH
     except (ValueError, OverflowError):
@@ -71,8 +72,13 @@ def check_instant(micros: int, field: str) -> int:
     if in_range(micros):
         return micros
     raise InvalidEvent(
-        Fault("time_out_of_range", field, "outside years 1 to 9999", "use an instant within them",
-              "0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z")
+        Fault(
+            "time_out_of_range",
+            field,
+            "outside years 1 to 9999",
+            "use an instant within them",
+            "0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z",
+        )
     )
 
 
