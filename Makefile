@@ -35,7 +35,7 @@ demo: $(STAMP) ## Watch events go in and answers come out, on the embedded runti
 	$(BIN)/mnemolog demo $(ARGS)
 
 demo-kafka: $(STAMP) ## The same against a real Apache Kafka, with separate processes
-	@trap '$(KAFKA) down' EXIT; \
+	@$(KAFKA) status >/dev/null 2>&1 || trap '$(KAFKA) down' EXIT; \
 	bootstrap=$$($(KAFKA) up $(NODES) | tail -n 1); \
 	MNEMOLOG_KAFKA="$$bootstrap" $(BIN)/mnemolog demo --kafka "$$bootstrap" $(ARGS)
 
