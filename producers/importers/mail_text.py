@@ -1,0 +1,90 @@
+"""The text of a mail message: which words of it are kept, and how bytes become characters.
+
+- `text/plain` is preferred; `text/html` is read without its tags where there is no plain part.
+- Bytes are decoded strictly, by the declared charset, else as UTF-8; what neither explains raises
+  `UndecodableText`. Nothing is replaced by a question mark. CRLF, the line end of mail, becomes LF.
+- Attachments are named with type and size, never stored.
+"""
+
+from __future__ import annotations
+
+import re
+from email.message import EmailMessage, Message
+from html.parser import HTMLParser
+
+
+class UndecodableText(ValueError):
+    """The part's bytes fit neither its declared charset nor UTF-8."""
+
+
+def body_text(message: EmailMessage) -> str:
+    """The text of the body, or '' where the message has no text part."""
+    part = message.get_body(("plain", "html"))
+    if part is None:
+        return ""
+    text = _decoded(part)
+    if part.get_content_type() == "text/html":
+        return _untagged(text)
+    return text
+
+
+def attachment_lines(message: EmailMessage) -> list[str]:
+    """`Attachment: NAME (TYPE, N bytes)` for each attachment, in order."""
+    lines = []
+    for part in message.iter_attachments():
+        payload = part.get_payload(decode=True)
+        size = len(payload) if isinstance(payload, bytes) else len(part.as_bytes())
+        name = one_line(part.get_filename() or "unnamed")
+        lines.append(f"Attachment: {name} ({part.get_content_type()}, {size} bytes)")
+    return lines
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of white space, line breaks too, as one blank."""
+    return " ".join(text.split())
+
+
+def _decoded(part: Message) -> str:
+    payload = part.get_payload(decode=True)
+    raw = payload if isinstance(payload, bytes) else b""
+    declared = part.get_content_charset() or "utf-8"
+    for charset in (declared, "utf-8"):
+        try:
+            return raw.decode(charset).replace("\r\n", "\n")
+        except (UnicodeError, LookupError):
+            continue
+    raise UndecodableText(f"the text is neither {one_line(declared)} nor UTF-8")
+
+
+class _Words(HTMLParser):
+    """Collects the text between tags; blocks and `<br>` break lines."""
+
+    _SILENT = frozenset({"script", "style", "title"})
+    _BREAKS = frozenset({"br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "blockquote"})
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.words: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._silent += tag in self._SILENT
+        if tag in self._BREAKS:
+            self.words.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent = max(0, self._silent - (tag in self._SILENT))
+        if tag in self._BREAKS:
+            self.words.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.words.append(re.sub(r"\s+", " ", data))
+
+
+def _untagged(html: str) -> str:
+    words = _Words()
+    words.feed(html)
+    words.close()
+    lines = (one_line(line) for line in "".join(words.words).split("\n"))
+    return "\n".join(line for line in lines if line)
