@@ -67,11 +67,17 @@ class _Symbols(dict[int, str]):
 
 
 class _Union(list[Schema]):
-    """A union's branches; a negative number is no branch."""
+    """A union's branches; a negative number is no branch.
+
+    Compiled code may add the length to a negative index before it asks, so the length is told as 0.
+    """
+
+    def __len__(self) -> int:
+        return 0
 
     def __getitem__(self, number: Any) -> Schema:
         if number < 0:
-            raise Undecodable("undecodable", f"a union has no branch {number}")
+            raise Undecodable("undecodable", "a union has no branch of a negative number")
         return list.__getitem__(self, number)
 
 
@@ -102,15 +108,21 @@ def known_writers() -> Mapping[bytes, WriterSchema]:
     return {writer.fingerprint: writer for writer in writers}
 
 
-def writer_schema(kind: Kind, text: str) -> WriterSchema:
-    """A schema ready to read events of `kind`; `Undecodable` (`unknown_schema`) if it cannot."""
+def writer_schema(kind: Kind, text: str, reader: str | None = None) -> WriterSchema:
+    """A schema ready to read events of `kind`; `Undecodable` (`unknown_schema`) if it cannot.
+
+    `reader`: the schema that says what is read, by default the current one.
+    """
     if len(text.encode()) > MAX_SCHEMA_BYTES:
         raise _unknown(kind, f"it is larger than {MAX_SCHEMA_BYTES} bytes")
+    ours = current_schema(kind) if reader is None else parse_schema(json.loads(reader))
     names: dict[str, Schema] = {}
     try:
         parsed = parse_schema(json.loads(text), names)
+        if not isinstance(parsed, dict):
+            raise _unknown(kind, "it is no record")
         digest = _fingerprint(parsed)
-        guarded = _Guard(kind, names).walk(parsed, current_schema(kind), kind.word)
+        guarded = _Guard(kind, names).walk(parsed, ours, kind.word)
     except _SCHEMA_FAULTS as error:
         raise _unknown(kind, "it is not a valid Avro schema") from error
     return WriterSchema(kind, digest, {**guarded, **_PARSED})
