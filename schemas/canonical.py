@@ -31,7 +31,7 @@ def payload_text(value: object, field: str) -> str:
     """
     if not isinstance(value, dict):
         raise invalid("wrong_type", field, "not a JSON object", "send {…}")
-    _walk(value, field, 1)
+    _walk(value, field, 1, field)
     text = canonical(value)
     check_text(text, field, PAYLOAD_BYTES)
     return text
@@ -57,7 +57,7 @@ def check_payload(text: str, field: str) -> None:
         )
 
 
-def _walk(value: object, at: str, depth: int) -> None:
+def _walk(value: object, at: str, depth: int, field: str) -> None:
     """Check everything inside; `at` is the place, `depth` that of a dict or list found here."""
     if value is None or isinstance(value, bool):
         return
@@ -76,16 +76,17 @@ def _walk(value: object, at: str, depth: int) -> None:
         if not math.isfinite(value):
             raise invalid("out_of_range", at, "not a finite number", "leave it out, or use null")
     elif depth > PAYLOAD_DEPTH:
-        raise _too_deep(at)
+        # Not `at`: the interpreter's own limit, met while parsing, must give the same fault.
+        raise _too_deep(field)
     elif isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):
                 raise invalid("wrong_type", at, "a key that is not text", "use text for keys")
             check_text(key, at, NAME_BYTES, empty=True)
-            _walk(inner, f"{at}.{key}", depth + 1)
+            _walk(inner, f"{at}.{key}", depth + 1, field)
     elif isinstance(value, list):
         for i, inner in enumerate(value):
-            _walk(inner, f"{at}[{i}]", depth + 1)
+            _walk(inner, f"{at}[{i}]", depth + 1, field)
     else:
         raise invalid(
             "wrong_type", at, "not JSON data", "use text, numbers, booleans, lists, objects"

@@ -89,15 +89,15 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load(path: Path) -> Policy:
-    """The policy of a `policy.toml`; the built-in one if there is no such file.
+    """The policy of a `policy.toml`; the built-in one if there is no such file (nor dangling link).
 
     Raises `Unavailable` for a file that cannot be read, parsed or understood, naming the key.
     """
     try:
         text = path.read_bytes().decode()
-    except FileNotFoundError:
-        return Policy()
     except (OSError, UnicodeDecodeError) as error:
+        if isinstance(error, FileNotFoundError) and not path.is_symlink():
+            return Policy()
         raise _unusable(f"cannot read {path.name}: {error}") from error
     try:
         file = msgspec.convert(tomllib.loads(text), _File)

@@ -1,4 +1,4 @@
-"""JSON text in: strict, and never a fault of ours whatever the bytes (INTERFACE "All JSON is UTF-8").
+"""JSON text in: strict, and never a fault of ours whatever the bytes (INTERFACE, top).
 
 Refused: bytes that are not UTF-8, NaN and infinities, an object that says one key twice (two
 readers would see two events), nesting that no event has.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import NoReturn
 
-from schemas.errors import InvalidEvent, invalid
+from schemas.errors import invalid
 from schemas.faults import path
 
 
@@ -45,7 +46,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return members
 
 
-def _constant(word: str) -> InvalidEvent:
+def _constant(word: str) -> NoReturn:
     raise invalid("invalid_json", "", f"{word} is not JSON", "send a finite number")
 
 

@@ -121,7 +121,7 @@ class AssertionJson(EnvelopeJson, total=False):
 
 @with_config(STRICT)
 class RetractionJson(EnvelopeJson, total=False):
-    """ "This was never right"."""
+    """The fact was never right."""
 
     kind: Required[Literal["retraction"]]
     fact_id: Required[str]
