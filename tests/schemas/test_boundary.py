@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from pydantic import TypeAdapter, ValidationError
 
 from schemas.errors import InvalidEvent
 from schemas.events import Actor, Assertion, Control, Deletion, Note, Observation, WorkingSet
-from schemas.kinds import (
-    Kind,
-)
+from schemas.faults import refusal
+from schemas.kinds import Kind
 from schemas.rendering import event_json
 from schemas.times import format_instant
 from tests.schemas.samples import (
@@ -366,6 +366,13 @@ def test_whatever_stands_in_a_field_the_only_error_is_a_refusal(
         return
     again = parse(json.loads(json.dumps(event_json(kind, event))))[1]
     assert replace(again.envelope, filled=()) == replace(event.envelope, filled=())
+
+
+def test_a_fault_that_has_no_words_of_ours_is_a_refusal_all_the_same() -> None:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(set[int], config={"strict": True}).validate_python("x")
+    fault = refusal(caught.value, ()).fault
+    assert (fault.code, fault.detail) == ("wrong_type", "Input should be a valid set")
 
 
 def test_deletions_controls_and_working_sets() -> None:

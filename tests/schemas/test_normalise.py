@@ -123,6 +123,11 @@ def test_a_huge_exponent_costs_nothing() -> None:
     assert value_key(decimal(f"1e{exponent}")) != value_key(decimal(f"1e-{exponent}"))
 
 
+def test_a_decimal_that_was_never_checked_is_an_error_not_a_guess() -> None:
+    with pytest.raises(ValueError, match="not a decimal"):
+        value_key(decimal("ten"))
+
+
 def test_values_of_different_types_are_never_equal() -> None:
     values = [Value(type_, "1") for type_ in ("string", "integer", "decimal", "instant")]
     values += [Value("boolean", "true"), string("true")]

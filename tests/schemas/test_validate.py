@@ -28,7 +28,7 @@ from schemas.events import (
     WorkingSet,
 )
 from schemas.kinds import Kind
-from schemas.limits import CONTENT_BYTES, ID_BYTES, PREMISES, QUOTES_BYTES
+from schemas.limits import CONTENT_BYTES, ID_BYTES, MEMBERS, PREMISES, QUOTES_BYTES
 from schemas.scope import Scope
 from schemas.times import MAX_MICROS, MIN_MICROS
 from tests.schemas.generated import events
@@ -276,6 +276,13 @@ def test_quotes_are_bounded_together() -> None:
     fits = ((Premise("e1", half),), (Premise("e2", half),))
     validate.check(Kind.ASSERTION, replace(FACT, justifications=fits))
     assert asserted(justifications=(*fits, (QUOTE,))) == ("too_long", "justifications")
+
+
+def test_a_working_set_is_bounded() -> None:
+    full = WorkingSet(ENVELOPE, "w1", "task", ("e1",) * MEMBERS, None)
+    validate.check(Kind.WORKINGSET, full)
+    over = replace(full, members=(*full.members, "e2"))
+    assert refused(Kind.WORKINGSET, over) == ("too_many", "members")
 
 
 def test_a_deletion_names_a_record_by_id_and_a_subject_by_its_scope() -> None:
