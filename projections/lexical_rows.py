@@ -1,0 +1,58 @@
+"""The lexical index in the store: tail and posting blocks of a scope, in the fold's write batch.
+
+The text of each record is the unblocked tail; a block is written once 2 × `BLOCK` texts have come,
+over the older half, so the newest `BLOCK` records are always searched as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from projections import keys
+from projections.postings import BLOCK, build_block
+from projections.rows import Document
+from projections.state import Overlay, Reader
+
+
+def blocks_of(documents: int) -> int:
+    """How many blocks a scope with so many documents has."""
+    return max(0, documents // BLOCK - 1)
+
+
+def index_documents(state: Overlay, scope16: bytes, documents: int) -> None:
+    """Write the block that falls due with the `documents`-th text, if one does."""
+    if documents % BLOCK or documents < 2 * BLOCK:
+        return
+    block = blocks_of(documents) - 1
+    texts = []
+    for ordinal in range(block * BLOCK, (block + 1) * BLOCK):
+        document = state.document(scope16, ordinal)
+        assert document is not None
+        texts.append(document.text)
+    for key, row in build_block(block, texts).items():
+        state.pending[keys.block_row(scope16, block, key)] = row
+
+
+class LexicalRows:
+    """A scope's documents as `lexical.search` reads them."""
+
+    def __init__(self, state: Reader, documents: int) -> None:
+        self._state = state
+        self._documents = documents
+
+    def tail(self, scope: bytes) -> Iterable[tuple[int, str]]:
+        """Ordinal and text of the documents that no block holds."""
+        for ordinal in range(blocks_of(self._documents) * BLOCK, self._documents):
+            document = self._state.document(scope, ordinal)
+            if document is not None:
+                yield ordinal, document.text
+
+    def block_count(self, scope: bytes) -> int:
+        """How many blocks there are."""
+        return blocks_of(self._documents)
+
+    def block_rows(
+        self, scope: bytes, keys_of_rows: Sequence[tuple[int, bytes]]
+    ) -> Sequence[bytes | None]:
+        """Raw rows of blocks."""
+        return self._state.raw([keys.block_row(scope, block, key) for block, key in keys_of_rows])

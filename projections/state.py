@@ -1,0 +1,208 @@
+"""Typed reading and writing of a partition's state, over any `KeyValueStore`.
+
+A `View` only reads. An `Overlay` is a view with uncommitted rows on top: `evolve` returns `Changes`,
+the overlay takes them, and the writer flushes them in one batch with the checkpoint, so state and
+position move together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from projections import keys
+from projections.ports import KeyValueStore
+from projections.rows import (
+    Barrier,
+    Checkpoint,
+    CitationList,
+    Document,
+    EntryRow,
+    FactRow,
+    HeadRow,
+    ObservationRow,
+    ReceiptRow,
+    Row,
+    SubjectRow,
+    Used,
+    WaitingList,
+    WorkingSetRow,
+    decode_row,
+    encode_row,
+)
+from schemas.entry import GENESIS
+
+R = TypeVar("R", bound=Row)
+Changes = dict[bytes, Row | bytes | None]
+
+NO_SUBJECT = SubjectRow((), -1, GENESIS)
+NO_HEAD = HeadRow(0, -1, GENESIS, 0, 0)
+NOT_BEFORE_EVERYTHING = -(2**63)
+
+
+def fresh_checkpoint(identity: str) -> Checkpoint:
+    """The checkpoint of a partition of which nothing has been folded."""
+    return Checkpoint(identity, 0, GENESIS, NOT_BEFORE_EVERYTHING, 0, (0,) * 14, 0)
+
+
+class Reader:
+    """Typed getters over rows; `row`, `scan` and `raw` are what an implementation gives."""
+
+    def row(self, key: bytes) -> Row | None:
+        """The row under a key, or None."""
+        raise NotImplementedError
+
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
+        """Rows in key order under a prefix."""
+        raise NotImplementedError
+
+    def raw(self, wanted: Sequence[bytes]) -> list[bytes | None]:
+        """Stored bytes of rows that are no structs (posting blocks)."""
+        raise NotImplementedError
+
+    def _typed(self, key: bytes, cls: type[R]) -> R | None:
+        row = self.row(key)
+        assert row is None or isinstance(row, cls)
+        return row
+
+    def checkpoint(self) -> Checkpoint | None:
+        """How far the fold has come; None in a fresh store."""
+        return self._typed(keys.CHECKPOINT, Checkpoint)
+
+    def entry(self, sequence: int) -> EntryRow | None:
+        """Where an entry stands."""
+        return self._typed(keys.entry(sequence), EntryRow)
+
+    def subject(self, subject16: bytes) -> SubjectRow:
+        """A subject's barriers (none: `NO_SUBJECT`)."""
+        return self._typed(keys.subject(subject16), SubjectRow) or NO_SUBJECT
+
+    def head(self, scope16: bytes) -> HeadRow:
+        """A scope's own head (fresh: `NO_HEAD`)."""
+        return self._typed(keys.head(scope16), HeadRow) or NO_HEAD
+
+    def used(self, idempotency16: bytes) -> Used | None:
+        """The first use of an idempotency key."""
+        return self._typed(keys.idempotency(idempotency16), Used)
+
+    def receipt(self, event16: bytes) -> ReceiptRow | None:
+        """What became of an event."""
+        return self._typed(keys.receipt(event16), ReceiptRow)
+
+    def observation(self, scope16: bytes, record16: bytes) -> ObservationRow | None:
+        """An owned observation id."""
+        return self._typed(keys.observation(scope16, record16), ObservationRow)
+
+    def fact(self, scope16: bytes, record16: bytes) -> FactRow | None:
+        """An owned fact id."""
+        return self._typed(keys.fact(scope16, record16), FactRow)
+
+    def document(self, scope16: bytes, ordinal: int) -> Document | None:
+        """The text of a record."""
+        return self._typed(keys.document(scope16, ordinal), Document)
+
+    def citing(self, record16: bytes) -> tuple[bytes, ...]:
+        """Facts that cite a record."""
+        found = self._typed(keys.citations(record16), CitationList)
+        return found.facts if found else ()
+
+    def waiting(self, record16: bytes) -> WaitingList | None:
+        """What waits for a record."""
+        return self._typed(keys.waiting(record16), WaitingList)
+
+    def workingset(self, scope16: bytes, record16: bytes) -> WorkingSetRow | None:
+        """A working set."""
+        return self._typed(keys.workingset(scope16, record16), WorkingSetRow)
+
+    def group(self, scope16: bytes, attribute16: bytes) -> list[tuple[bytes, FactRow]]:
+        """All owned facts of one (entity, attribute)."""
+        prefix = keys.group(scope16, attribute16)
+        found = []
+        for key, _ in self.scan(prefix):
+            record16 = key[len(prefix) :]
+            row = self.fact(scope16, record16)
+            if row is not None:
+                found.append((record16, row))
+        return found
+
+
+class StoreReader(Reader):
+    """Reads committed state."""
+
+    def __init__(self, store: KeyValueStore) -> None:
+        self.store = store
+
+    def raw(self, wanted: Sequence[bytes]) -> list[bytes | None]:
+        """Committed bytes."""
+        return self.store.get_many(wanted)
+
+    def row(self, key: bytes) -> Row | None:
+        """The committed row under a key."""
+        data = self.store.get(key)
+        return None if data is None else decode_row(key, data)
+
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
+        """Committed rows under a prefix."""
+        for key, data in self.store.scan(prefix):
+            yield key, decode_row(key, data)
+
+
+class Overlay(Reader):
+    """Committed state with uncommitted changes on top; not for concurrent use."""
+
+    def __init__(self, base: Reader) -> None:
+        self._base = base
+        self.pending: Changes = {}
+
+    def raw(self, wanted: Sequence[bytes]) -> list[bytes | None]:
+        """Pending, else committed bytes."""
+        rows = dict(zip(wanted, self._base.raw(wanted), strict=True))
+        for key in wanted:
+            pending = self.pending.get(key)
+            if isinstance(pending, bytes):
+                rows[key] = pending
+        return [rows[key] for key in wanted]
+
+    def row(self, key: bytes) -> Row | None:
+        """The pending row, else the committed one."""
+        if key in self.pending:
+            row = self.pending[key]
+            assert not isinstance(row, bytes)
+            return row
+        return self._base.row(key)
+
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
+        """Pending and committed rows under a prefix, in key order."""
+        own = {key for key in self.pending if key.startswith(prefix)}
+        merged: dict[bytes, Row] = {
+            key: row for key, row in self._base.scan(prefix) if key not in own
+        }
+        for key in own:
+            row = self.row(key)
+            if row is not None:
+                merged[key] = row
+        yield from sorted(merged.items())
+
+    def apply(self, changes: Changes) -> None:
+        """Put changes on top."""
+        self.pending.update(changes)
+
+    def encoded(self) -> dict[bytes, bytes | None]:
+        """The pending changes as bytes for one write batch."""
+        return {
+            key: row if row is None or isinstance(row, bytes) else encode_row(row)
+            for key, row in self.pending.items()
+        }
+
+
+def cutoff_of(subject: SubjectRow, until: int | None = None) -> tuple[int, bool]:
+    """(cutoff in ms, blocked) of the barriers recorded up to `until` (None: all)."""
+    cutoff, blocked = NOT_BEFORE_EVERYTHING, False
+    for barrier in subject.barriers:
+        if until is None or barrier.recorded_at <= until:
+            cutoff = max(cutoff, barrier.cutoff_ms)
+            blocked = blocked or barrier.blocks
+    return cutoff, blocked
+
+
+__all__ = ["Barrier", "Changes", "Overlay", "Reader", "StoreReader", "cutoff_of"]
