@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from schemas.errors import Unavailable
 from schemas.kinds import Kind
@@ -34,7 +35,8 @@ class ConfluentResolver:
                 "pip install mnemolog[registry]",
             ) from error
         self._registry = schema_registry
-        self._url = config.get("url", "")
+        urls = str(config.get("url", "")).split(",")
+        self._hosts = ",".join(urlsplit(url).netloc.rpartition("@")[2] for url in urls)
         self._client = schema_registry.SchemaRegistryClient(dict(config))
 
     def schema(self, schema_id: int) -> str | None:
@@ -65,5 +67,5 @@ class ConfluentResolver:
 
     def _away(self, error: Exception) -> Unavailable:
         return Unavailable(
-            _PART, f"{self._url}: {error}", "check that it runs, its URL and the credentials"
+            _PART, f"{self._hosts}: {error}", "check that it runs, its URL and the credentials"
         )
