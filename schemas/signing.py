@@ -147,17 +147,25 @@ def verify(
 
     `lookup` gives the key of a principal that may sign now, else None.
     """
-    named = [value for name, value in headers or () if name == SIGNER_HEADER]
-    signed = [value for name, value in headers or () if name == SIGNATURE_HEADER]
+    named: bytes | None = None
+    signature: bytes | None = None
+    for header, value in headers or ():
+        if header == SIGNER_HEADER:
+            if named is not None:
+                return None
+            named = value or b""
+        elif header == SIGNATURE_HEADER:
+            if signature is not None:
+                return None
+            signature = value or b""
     schema_id = _schema_id(payload)
-    if schema_id is None or len(named) != 1 or len(signed) != 1 or not named[0] or not signed[0]:
+    if schema_id is None or not named or not signature:
         return None
     try:
-        signer = named[0].decode()
+        signer = named.decode()
     except UnicodeDecodeError:
         return None
     key = lookup(signer)
-    signature = signed[0]
     if key is None or key.algorithm != signature[0]:
         return None
     return signer if key.verify(kind, schema_id, payload, signature[1:]) else None
@@ -184,7 +192,8 @@ def _sized(part: bytes) -> bytes:
 
 
 def _suffix(schema_id: bytes, payload: bytes) -> bytes:
-    return _sized(schema_id) + _sized(payload)
+    size = len(payload).to_bytes(4, "big")
+    return len(schema_id).to_bytes(4, "big") + schema_id + size + payload
 
 
 _PREFIX = {kind: _sized(DOMAIN) + _sized(kind.word.encode()) for kind in Kind}
