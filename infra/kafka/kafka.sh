@@ -7,8 +7,10 @@
 #   kafka.sh kill N       end node N at once, as a crash would; its data stays
 #   kafka.sh start N      start node N again on its data
 #
-# MNEMOLOG_KAFKA_PORT  first of six ports (default 19092): clients on +0..+2, controllers on +3..+5
-# MNEMOLOG_KAFKA_DIR   where data, logs and pid files go (default: run/ beside this script)
+# MNEMOLOG_KAFKA_PORT   first of six ports (default 19092): clients on +0..+2, controllers on +3..+5
+# MNEMOLOG_KAFKA_DIR    where data, logs and pid files go (default: run/ beside this script)
+# MNEMOLOG_KAFKA_SESSION_MS  how long a dead node keeps its place (default 9000, as Kafka's own)
+# MNEMOLOG_KAFKA_OWNER  a process id: once that process is gone the cluster is taken down by itself
 #
 # `up` twice is `up` once. Exit: 0 done, 1 the broker failed, 2 wrong usage, 3 something is missing
 # (Java 17, Maven, the jars), 4 a port is taken. Only the address goes to standard output.
@@ -17,6 +19,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${MNEMOLOG_KAFKA_DIR:-$here/run}
 port=${MNEMOLOG_KAFKA_PORT:-19092}
+session_ms=${MNEMOLOG_KAFKA_SESSION_MS:-9000}
 target=$here/target
 [[ $dir == /* ]] || dir=$PWD/$dir
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
@@ -24,6 +27,7 @@ java=${JAVA_HOME:+$JAVA_HOME/bin/}java
 say() { echo "$*" >&2; }
 die() { say "kafka.sh: ${*:2}"; exit "$1"; }
 [[ $port =~ ^[0-9]{4,5}$ ]] || die 2 "MNEMOLOG_KAFKA_PORT is a port number, not $port"
+[[ $session_ms =~ ^[1-9][0-9]{3,4}$ ]] || die 2 "MNEMOLOG_KAFKA_SESSION_MS is 1000 to 99999, not $session_ms"
 
 client_port() { echo $((port + $1 - 1)); }
 controller_port() { echo $((port + 3 + $1 - 1)); }
@@ -104,6 +108,8 @@ transaction.state.log.min.isr=$(((nodes + 1) / 2))
 share.coordinator.state.topic.replication.factor=$nodes
 share.coordinator.state.topic.min.isr=$(((nodes + 1) / 2))
 group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=$session_ms
+broker.heartbeat.interval.ms=$((session_ms / 5))
 num.network.threads=2
 num.io.threads=4
 log.cleaner.dedupe.buffer.size=16777216
@@ -141,7 +147,11 @@ answers() {
 wait_until_answers() {
   local deadline=$((SECONDS + 90))
   until answers "$1"; do
-    running "$1" || { tail -n 20 "$dir/node-$1/log" >&2; die 1 "node $1 ended; its log: $dir/node-$1/log"; }
+    # Not `running`: a process just launched has its own command line only after a moment.
+    kill -0 "$(<"$dir/node-$1/pid")" 2>/dev/null || {
+      tail -n 20 "$dir/node-$1/log" >&2
+      die 1 "node $1 ended; its log: $dir/node-$1/log"
+    }
     ((SECONDS < deadline)) || die 1 "node $1 does not answer after 90 s; its log: $dir/node-$1/log"
     sleep 0.1
   done
@@ -170,12 +180,21 @@ up() {
   local n
   if [[ -z $nodes ]]; then
     create "${1:-1}"
+    if [[ -n ${MNEMOLOG_KAFKA_OWNER:-} ]]; then
+      nohup "$here/kafka.sh" watch "$MNEMOLOG_KAFKA_OWNER" </dev/null >/dev/null 2>&1 9>&- &
+    fi
   elif [[ -n ${1:-} && $1 != "$nodes" ]]; then
     die 2 "$dir holds a cluster of $nodes: take it down first, or set MNEMOLOG_KAFKA_DIR"
   fi
   for ((n = 1; n <= nodes; n++)); do running "$n" || { need_java; launch "$n"; }; done
   for ((n = 1; n <= nodes; n++)); do wait_until_answers "$n"; done
   address
+}
+
+# A test run that is killed runs no fixture's end; its broker must not stay behind.
+watch() {
+  while kill -0 "$1" 2>/dev/null && [[ -f $dir/cluster ]]; do sleep 1; done
+  [[ ! -f $dir/cluster ]] || exec "$here/kafka.sh" down
 }
 
 # What is removed need not be shut down in good order.
@@ -187,11 +206,15 @@ down() {
   say "Kafka is down"
 }
 
+# The command line of a dying process goes before its sockets and files do, hence both questions.
 end() {
-  local pid
+  local pid deadline=$((SECONDS + 30))
   pid=$(pid_of "$1") || return 0
   kill -KILL "$pid"
-  while running "$1"; do sleep 0.05; done
+  while running "$1" || answers_tcp "$(client_port "$1")"; do
+    ((SECONDS < deadline)) || die 1 "node $1 (pid $pid) does not end"
+    sleep 0.05
+  done
 }
 
 status() {
@@ -216,8 +239,8 @@ need_node() {
 
 usage() { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; }
 
-# Two callers at once take turns; the brokers must not inherit the lock (see launch).
-if [[ ${1:-} != status ]] && command -v flock >/dev/null; then
+# Two that come up at once take turns (jars, ports); brokers must not inherit the lock (see launch).
+if [[ ${1:-} == up ]] && command -v flock >/dev/null; then
   mkdir -p "$target"
   exec 9>"$target/.lock"
   flock 9
@@ -230,6 +253,7 @@ case ${1:-} in
     ;;
   down) down ;;
   status) status ;;
+  watch) watch "$2" ;;
   kill) need_node "${2:-}"; end "$2" ;;
   start) need_node "${2:-}"; need_java; running "$2" || launch "$2"; wait_until_answers "$2" ;;
   -h | --help | help) usage ;;
