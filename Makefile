@@ -13,6 +13,8 @@ STAMP := .venv/.installed
 PACKAGES := mnemolog schemas producers processors projections gateway
 SOURCES := $(PACKAGES) tests $(wildcard benchmarks)
 KAFKA := infra/kafka/kafka.sh
+COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 \
+  --generate-hashes --no-header --no-annotate --quiet
 
 .PHONY: help setup demo demo-kafka test test-fast lint types fmt bench verify mutants \
         kafka-up kafka-down lock clean
@@ -72,9 +74,9 @@ kafka-up: ## Start Apache Kafka on this machine (NODES=1 or 3)
 kafka-down: ## Stop it and remove its data
 	$(KAFKA) down
 
-lock: $(STAMP) ## Resolve pyproject.toml anew into requirements.lock
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock $(ARGS)
+lock: $(STAMP) ## Resolve pyproject.toml anew into the two lock files
+	$(COMPILE) --extra dev --output-file requirements.lock $(ARGS)
+	$(COMPILE) --constraint requirements.lock --output-file infra/requirements.lock
 
 clean: ## Remove the virtual environment, caches and the broker's jars
 	rm -rf .venv build ./*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis infra/kafka/target
