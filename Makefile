@@ -11,7 +11,7 @@ NODES ?= 1
 BIN := .venv/bin
 STAMP := .venv/.installed
 PACKAGES := mnemolog schemas producers processors projections gateway
-SOURCES := $(PACKAGES) tests $(wildcard benchmarks)
+SOURCES := $(PACKAGES) tests $(if $(wildcard benchmarks/*.py),benchmarks)
 KAFKA := infra/kafka/kafka.sh
 COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 \
   --generate-hashes --no-header --no-annotate --quiet
