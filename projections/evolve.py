@@ -125,7 +125,8 @@ def _hold_key(step: _Step) -> None:
     if header.idempotency == NONE16 or header.decision == Decision.DUPLICATE:
         return
     key = keys.idempotency(header.idempotency)
-    if step.state.row(key) is None:
+    used = step.state.used(header.idempotency)
+    if used is None or used.event == NONE16:
         event16 = NONE16
         if step.body is not None:
             event16 = step.hasher.event(header.scope, header.kind, event_id_of(step.body))
@@ -137,12 +138,22 @@ def _hold_key(step: _Step) -> None:
 
 def _observation(step: _Step) -> None:
     header, state = step.header, step.state
-    if header.decision not in (Decision.ACCEPTED, Decision.COVERED, Decision.DELETED):
+    if header.record == NONE16 or header.decision not in _OBSERVED:
         return
     body = step.body if isinstance(step.body, ObservationBody) else None
     row = ObservationRow(
-        header.sequence, header.recorded_at, header.append_ms, header.adapter, header.tier,
-        step.hash, header.key_id, body.event if body else None, body.risks if body else (), (), (),
+        header.sequence,
+        header.recorded_at,
+        header.append_ms,
+        header.adapter,
+        header.tier,
+        step.hash,
+        header.key_id,
+        body.quote_key if body else b"",
+        body.event if body else None,
+        body.risks if body else (),
+        (),
+        (),
         -1,
     )
     if body is not None and body.event.content is not None:
@@ -156,6 +167,9 @@ def _observation(step: _Step) -> None:
         if fact is not None and (fact.retractions or _quarantined_by(fact, header.adapter)):
             _add_hider(step, header.record, fact16)
     _touch(step, header.record)
+
+
+_OBSERVED = (Decision.ACCEPTED, Decision.COVERED, Decision.DELETED)
 
 
 def may_delete(adapter: bytes, by_operator: bool, owner: bytes) -> bool:
@@ -198,13 +212,15 @@ def _document(step: _Step, fact: bool, text: str) -> int:
 
 def _assertion(step: _Step) -> None:
     header = step.header
-    if header.decision == Decision.DUPLICATE or (
+    if header.record == NONE16 or (
         header.decision == Decision.REJECTED and header.reason != Reason.AMBIGUOUS_QUOTE
     ):
         return
     old = step.state.fact(header.scope, header.record)
     row = _new_fact(step) if old is None else _followed_up(step, old)
-    if header.decision in (Decision.ACCEPTED, Decision.CANDIDATE, Decision.DELETED):
+    if header.decision != Decision.PARKED and not row.decided_at:
+        row = replace(row, decided_at=header.recorded_at)
+    if header.decision in _IN_FORCE and row.ordinal < 0:
         row = _admit(step, row)
     step.state.pending[keys.fact(header.scope, header.record)] = row
     _await(step, row)
@@ -214,6 +230,9 @@ def _assertion(step: _Step) -> None:
     if row.retractions or row.decision == Decision.QUARANTINED:
         _hide_sources(step, header.record, row)
     _touch(step, header.record)
+
+
+_IN_FORCE = (Decision.ACCEPTED, Decision.CANDIDATE)
 
 
 def _new_fact(step: _Step) -> FactRow:
@@ -228,8 +247,10 @@ def _new_fact(step: _Step) -> FactRow:
     return FactRow(
         sequence=header.sequence,
         recorded_at=header.recorded_at,
-        admitted_at=0,
+        decided_at=0,
         append=header.append_ms,
+        partition=header.partition,
+        offset=header.offset,
         decision=header.decision,
         reason=header.reason,
         flags=header.flags,
@@ -243,6 +264,8 @@ def _new_fact(step: _Step) -> FactRow:
         sources=header.sources,
         supersedes=header.supersedes,
         entity_attribute=header.entity_attribute,
+        idempotency=header.idempotency,
+        content=header.content,
         retractions=(),
         deletions=(),
         timed_out=0,
@@ -272,17 +295,14 @@ def _followed_up(step: _Step, old: FactRow) -> FactRow:
 
 
 def _admit(step: _Step, row: FactRow) -> FactRow:
-    """The assertion has become a fact: from this τ on, searchable, perhaps expiring."""
-    if row.admitted_at:
+    """The assertion has become a fact: searchable from now on, perhaps expiring."""
+    event = row.event
+    if event is None:
         return row
-    row = replace(row, admitted_at=step.header.recorded_at)
-    if row.event is None:
-        return row
-    row = replace(row, ordinal=_document(step, True, fact_text(row.event)))
-    if row.event.expires_at is not None:
-        key = keys.expiring(row.event.expires_at, step.header.scope, step.header.record)
+    if event.expires_at is not None:
+        key = keys.expiring(event.expires_at, step.header.scope, step.header.record)
         step.state.pending[key] = Present(step.header.recorded_at)
-    return row
+    return replace(row, ordinal=_document(step, True, fact_text(event)))
 
 
 def fact_text(event: Assertion) -> str:
@@ -291,17 +311,19 @@ def fact_text(event: Assertion) -> str:
 
 
 def awaits(witnesses: Witnesses) -> bool:
-    """Whether a premise has not been checked yet."""
-    return any(w.check == Check.PENDING for justification in witnesses for w in justification)
+    """Whether a premise may still be checked: its source is to come."""
+    return any(
+        w.check == Check.PENDING and (w.on_fact or w.awaited is not None)
+        for justification in witnesses
+        for w in justification
+    )
 
 
 def _await(step: _Step, row: FactRow) -> None:
     """Keep the index of assertions that a coming premise, a barrier or a time-out concerns."""
     header = step.header
     key = keys.awaiting(row.subject, header.scope, header.record)
-    waits = row.decision == Decision.PARKED or (
-        row.decision in (Decision.ACCEPTED, Decision.CANDIDATE) and awaits(row.witnesses)
-    )
+    waits = row.decision == Decision.PARKED or (row.decision in _IN_FORCE and awaits(row.witnesses))
     present = step.state.row(key)
     if not waits:
         if present is not None:
@@ -367,8 +389,13 @@ def _wait(step: _Step, deletion: bool) -> None:
     header = step.header
     assert step.body is not None
     item = Waiting(
-        deletion, header.adapter, header.tier, bool(header.flags & BY_OPERATOR), header.append_ms,
-        header.recorded_at, step.hasher.event(header.scope, header.kind, event_id_of(step.body)),
+        deletion,
+        header.adapter,
+        header.tier,
+        bool(header.flags & BY_OPERATOR),
+        header.append_ms,
+        header.recorded_at,
+        step.hasher.event(header.scope, header.kind, event_id_of(step.body)),
     )
     waiting = step.state.waiting(header.target)
     items = (*waiting.items, item) if waiting else (item,)
@@ -418,9 +445,7 @@ def _barrier(step: _Step) -> None:
     header = step.header
     assert isinstance(step.body, EventBody)
     subject = step.state.subject(header.subject)
-    barrier = Barrier(
-        header.recorded_at, step.body.cutoff_ms, header.target_type == TARGET_SCOPE
-    )
+    barrier = Barrier(header.recorded_at, step.body.cutoff_ms, header.target_type == TARGET_SCOPE)
     step.state.pending[keys.subject(header.subject)] = SubjectRow(
         (*subject.barriers, barrier), header.sequence, step.hash
     )
@@ -491,7 +516,7 @@ def _timeout(step: _Step, event: Control) -> None:
         return
     event16 = step.hasher.event(header.scope, Kind.ASSERTION, row.event.envelope.event_id)
     receipt = step.state.receipt(event16)
-    if receipt is not None:
+    if receipt is not None and receipt.offset == row.offset:
         step.state.pending[keys.receipt(event16)] = replace(
             receipt, decision=Decision.QUARANTINED, reason=Reason.TIMED_OUT, fault=None
         )

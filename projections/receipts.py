@@ -39,16 +39,17 @@ def write_receipt(
     old = state.row(key)
     replaceable = old is None or (
         isinstance(old, ReceiptRow)
-        and (header.follows != NO_FOLLOW_UP or Reason(old.reason) in FREEING)
+        and (
+            Reason(old.reason) in FREEING
+            or (header.follows != NO_FOLLOW_UP and old.offset == header.offset)
+        )
     )
     if replaceable:
         state.pending[key] = row
     return row
 
 
-def _receipt(
-    state: Overlay, header: Header, entry_hash: bytes, body: Body | None
-) -> ReceiptRow:
+def _receipt(state: Overlay, header: Header, entry_hash: bytes, body: Body | None) -> ReceiptRow:
     return ReceiptRow(
         event_id=event_id_of(body) if body is not None else "",
         kind=header.kind,

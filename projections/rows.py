@@ -93,7 +93,8 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
 class ObservationRow(msgspec.Struct, frozen=True, array_like=True):
     """An owned observation id. `event` is None where the content was never kept.
 
-    `hiders` are facts that may hide the episode (quarantined or retracted ones that cite it).
+    `hiders` are facts that may hide the episode (quarantined or retracted ones that cite it);
+    `quote_key` digests quotes of it.
     """
 
     sequence: int
@@ -103,6 +104,7 @@ class ObservationRow(msgspec.Struct, frozen=True, array_like=True):
     tier: int
     hash: bytes
     key_id: bytes
+    quote_key: bytes
     event: Observation | None
     risks: tuple[str, ...]
     deletions: tuple[Mark, ...]
@@ -114,14 +116,16 @@ class FactRow(msgspec.Struct, frozen=True, array_like=True):
     """An owned fact id, whatever became of it.
 
     `recorded_at` is the τ of its first entry, `decision`/`reason` are those of its last one;
-    `admitted_at` is the τ from which it is a fact (0: never yet); `sources` are the hashes of what
+    `decided_at` is the τ at which it was first more than parked (0: not yet); `sources` are the hashes of what
     it cites, one a premise in order, also after `witnesses` are gone.
     """
 
     sequence: int
     recorded_at: int
-    admitted_at: int
+    decided_at: int
     append: int
+    partition: int
+    offset: int
     decision: int
     reason: int
     flags: int
@@ -135,6 +139,8 @@ class FactRow(msgspec.Struct, frozen=True, array_like=True):
     sources: tuple[bytes, ...]
     supersedes: bytes
     entity_attribute: bytes
+    idempotency: bytes
+    content: bytes
     retractions: tuple[Mark, ...]
     deletions: tuple[Mark, ...]
     timed_out: int
@@ -190,8 +196,19 @@ class WorkingSetRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 Row = (
-    Checkpoint | EntryRow | SubjectRow | HeadRow | Used | ReceiptRow | ObservationRow | FactRow
-    | WaitingList | CitationList | Document | Present | WorkingSetRow
+    Checkpoint
+    | EntryRow
+    | SubjectRow
+    | HeadRow
+    | Used
+    | ReceiptRow
+    | ObservationRow
+    | FactRow
+    | WaitingList
+    | CitationList
+    | Document
+    | Present
+    | WorkingSetRow
 )
 
 _encode = msgspec.msgpack.Encoder().encode

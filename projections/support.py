@@ -122,6 +122,8 @@ def _judge(
         return Status.COVERED, Reason.BARRIER
     if horizon.in_effect(row.deletions):
         return Status.DELETED, Reason.TARGET_DELETED
+    if row.decision == Decision.COVERED:
+        return Status.COVERED, Reason.BARRIER
     if row.decision == Decision.DELETED:
         return Status.DELETED, Reason(row.reason)
     if not row.witnesses:
@@ -198,9 +200,7 @@ def _fact_premise(
     return _Premise.PENDING
 
 
-def _resolve(
-    row: FactRow, judged: list[list[tuple[Witness, _Premise]]]
-) -> tuple[Status, Reason]:
+def _resolve(row: FactRow, judged: list[list[tuple[Witness, _Premise]]]) -> tuple[Status, Reason]:
     held = alive = grounded = False
     uncheckable = False
     for justification in judged:

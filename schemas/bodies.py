@@ -16,6 +16,7 @@ from schemas.entry import Header
 from schemas.errors import Fault
 from schemas.events import Assertion, Event, Observation
 from schemas.kinds import Decision, Kind
+from schemas.sealing import quote_key
 
 
 class Check(IntEnum):
@@ -50,10 +51,14 @@ Witnesses = tuple[tuple[Witness, ...], ...]
 
 
 class ObservationBody(msgspec.Struct, frozen=True, array_like=True):
-    """An admitted observation; `risks` are the scan's flags."""
+    """An admitted observation; `risks` are the scan's flags.
+
+    `quote_key` is never written: it is derived from the record key when a body is sealed or opened.
+    """
 
     event: Observation
     risks: tuple[str, ...]
+    quote_key: bytes = b""
 
 
 class AssertionBody(msgspec.Struct, frozen=True, array_like=True):
@@ -109,12 +114,21 @@ def body_type(header: Header) -> type[Body]:
 
 def encode_body(body: Body) -> bytes:
     """Canonical bytes of a body."""
+    if isinstance(body, ObservationBody):
+        return _encode(ObservationBody(body.event, body.risks))
     return _encode(body)
 
 
 def decode_body(header: Header, data: bytes) -> Body:
     """The body of an entry; raises `msgspec.MsgspecError` if the bytes do not fit the header."""
     return cast(Body, _decoders[body_type(header)].decode(data))
+
+
+def with_quote_key(body: Body, record_key: bytes) -> Body:
+    """An observation's body with its quote key; any other body as it is."""
+    if isinstance(body, ObservationBody):
+        return ObservationBody(body.event, body.risks, quote_key(record_key))
+    return body
 
 
 def event_body(event: Event, cutoff_ms: int = 0) -> EventBody:

@@ -133,6 +133,11 @@ class Hasher:
         return self._hash(b"attribute", scope + pack(entity, attribute))
 
 
-def quote_digest(source_key: bytes, quote: bytes) -> bytes:
-    """A quote's digest under its source's record key: it dies with that key."""
-    return hashlib.blake2b(quote, digest_size=16, key=source_key, person=b"quote").digest()
+def quote_key(record_key: bytes) -> bytes:
+    """The key of quotes of a record: derived from its record key, so it dies with it."""
+    return hashlib.blake2b(b"", digest_size=32, key=record_key, person=b"quote-key").digest()
+
+
+def quote_digest(key: bytes, quote: bytes) -> bytes:
+    """A quote's digest under its source's quote key."""
+    return hashlib.blake2b(quote, digest_size=16, key=key, person=b"quote").digest()

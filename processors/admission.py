@@ -1,0 +1,263 @@
+"""Admission of one partition: decide → seal → chain → append → read back → fold (SPEC §3).
+
+Rules
+- Only what was read back counts. If other bytes stand where ours should, another writer was first:
+  nothing of ours is committed, the ledger is folded to its end, and everything is decided again.
+- A key is durable before its entry is appended.
+- Every intake record leaves one entry; an assertion whose premises come later leaves a further one,
+  right after the entry that brought them. Resuming starts at the intake positions that the ledger
+  itself states, so a crash or a re-delivery neither loses nor doubles.
+- Recorded time comes from the injected clock and strictly increases.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from processors.assertions import settle
+from processors.decide import Context, decide
+from processors.draft import Draft
+from processors.receive import receive
+from projections import keys
+from projections.evolve import Due, evolve
+from projections.follower import Follower
+from projections.ports import LogRecord
+from projections.rows import ReceiptRow
+from projections.state import Overlay
+from schemas.bodies import encode_body, with_quote_key
+from schemas.codec import Codec
+from schemas.entry import SCHEMA_VERSION, Entry, Header, header_bytes, make_entry
+from schemas.kinds import Decision, Kind, Reason
+from schemas.normalise import VERSION as NORMALISER_VERSION
+from schemas.policy import Policy
+from schemas.principals import Registry
+from schemas.sealing import KeySource, seal
+from schemas.topics import TopicNames
+
+log = structlog.get_logger()
+
+
+class Rules(NamedTuple):
+    """What admission works by, read once a batch."""
+
+    policy: Policy
+    registry: Registry
+
+
+class _Plan(NamedTuple):
+    """A batch decided but not yet in the ledger."""
+
+    overlay: Overlay
+    entries: list[Entry]
+    record_keys: list[tuple[bytes, bytes]]
+    receipts: list[ReceiptRow]
+
+
+class Admission:
+    """The writer of one partition. One thread; two of them on one partition cannot fork it."""
+
+    def __init__(
+        self,
+        follower: Follower,
+        topics: TopicNames,
+        codec: Codec,
+        key_source: KeySource,
+        clock: Callable[[], int],
+        rules: Callable[[], Rules],
+    ) -> None:
+        self.follower = follower
+        self._topics = topics
+        self._codec = codec
+        self._keys = key_source
+        self._clock = clock
+        self._rules = rules
+
+    def resume(self) -> None:
+        """Fold to the ledger's end and settle what a crash may have left undecided."""
+        self.follower.catch_up()
+        self.follower.destroy_leftovers()
+        while True:
+            waiting = [_due_of(key) for key, _ in self.follower.store.scan(keys.ALL_AWAITING)]
+            if self._write(self._plan([], waiting)):
+                return
+            self.follower.catch_up()
+
+    def positions(self) -> dict[Kind, int]:
+        """Where to read on in each intake topic, by the ledger's own account."""
+        positions = self.follower.checkpoint().positions
+        return {kind: positions[kind] for kind in Kind}
+
+    def admit(self, records: Sequence[LogRecord]) -> int:
+        """Admit intake records of this partition, each topic's in order; how many were new."""
+        due: list[Due] = []
+        while True:
+            positions = self.positions()
+            fresh = [
+                record
+                for record in in_order_of_append(records)
+                if record.offset >= positions[self._topics.kind_of[record.topic]]
+            ]
+            if not fresh and not due:
+                return 0
+            if self._write(self._plan(fresh, due)):
+                return len(fresh)
+            due += self.follower.catch_up().due
+
+    def _plan(self, records: Sequence[LogRecord], due: Sequence[Due]) -> _Plan:
+        rules = self._rules()
+        plan = _Plan(self.follower.overlay(), [], [], [])
+        self._settle(plan, rules, deque(due))
+        for record in records:
+            kind = self._topics.kind_of[record.topic]
+            received = receive(
+                record, kind, self._codec, rules.registry, self.follower.log.partitions
+            )
+            now = self._now(plan)
+            if isinstance(received, Draft):
+                draft = received
+            else:
+                context = Context(plan.overlay, rules.policy, self.follower.hasher, now)
+                draft = decide(received, context)
+            self._settle(plan, rules, deque(self._chain(plan, draft, rules, now)))
+        return plan
+
+    def _settle(self, plan: _Plan, rules: Rules, due: deque[Due]) -> None:
+        while due:
+            _, scope16, fact16 = due.popleft()
+            now = self._now(plan)
+            draft = settle(scope16, fact16, plan.overlay, rules.policy, now)
+            if draft is not None:
+                due.extend(self._chain(plan, draft, rules, now))
+
+    def _now(self, plan: _Plan) -> int:
+        checkpoint = plan.overlay.checkpoint()
+        assert checkpoint is not None
+        return max(self._clock(), checkpoint.recorded_at + 1)
+
+    def _chain(self, plan: _Plan, draft: Draft, rules: Rules, now: int) -> list[Due]:
+        """Seal a draft, put it on the plan's chain and fold it; the dues it raises."""
+        checkpoint = plan.overlay.checkpoint()
+        assert checkpoint is not None
+        key = self._keys.draw()
+        header = header_of(draft, checkpoint.count, checkpoint.hash, now, rules.policy, key.key_id)
+        head = header_bytes(header)
+        entry = make_entry(header, head, seal(key, encode_body(draft.body), head))
+        offset = checkpoint.next_offset
+        body = with_quote_key(draft.body, key.key)
+        evolution = evolve(plan.overlay, entry, body, offset, self.follower.hasher)
+        plan.overlay.apply(evolution.changes)
+        plan.entries.append(entry)
+        plan.record_keys.append((key.key_id, key.key))
+        plan.receipts.append(evolution.receipt)
+        return evolution.due
+
+    def _write(self, plan: _Plan) -> bool:
+        """Append, read back, commit; False if another writer's bytes stand there instead."""
+        if not plan.entries:
+            return True
+        follower = self.follower
+        start = follower.checkpoint().next_offset
+        follower.vault.put(plan.record_keys)
+        stored = [entry.stored for entry in plan.entries]
+        follower.log.append(follower.ledger, follower.partition, [(data, ()) for data in stored])
+        if self._read_back(start, len(stored)) != stored:
+            log.info("beaten by another writer", partition=follower.partition, entries=len(stored))
+            return False
+        self._tell_rejections(plan.receipts)
+        follower.commit(plan.overlay, plan.receipts)
+        return True
+
+    def _read_back(self, start: int, count: int) -> list[bytes | None]:
+        """The `count` records from `start` on; fewer if they are not contiguous there."""
+        follower = self.follower
+        found: list[bytes | None] = []
+        while len(found) < count:
+            at = start + len(found)
+            records = follower.log.read(follower.ledger, follower.partition, at, count - len(found))
+            if not records or records[0].offset != at:
+                break
+            found.extend(record.value for record in records)
+        return found
+
+    def _tell_rejections(self, receipts: Sequence[ReceiptRow]) -> None:
+        refused = [
+            (rejection(self._topics, receipt), ())
+            for receipt in receipts
+            if receipt.decision in (Decision.REJECTED, Decision.DEAD_LETTERED)
+        ]
+        if refused:
+            follower = self.follower
+            follower.log.append(self._topics.rejections, follower.partition, refused)
+
+
+def _due_of(key: bytes) -> Due:
+    return key[1:17], key[17:33], key[33:49]
+
+
+def in_order_of_append(records: Sequence[LogRecord]) -> list[LogRecord]:
+    """By append time where topics' own orders allow: what causes tends to come before its effect."""
+    latest: dict[str, int] = {}
+    placed = []
+    for record in records:
+        at = max(record.append_ms, latest.get(record.topic, record.append_ms))
+        latest[record.topic] = at
+        placed.append((at, record))
+    return [record for _, record in sorted(placed, key=lambda pair: pair[0])]
+
+
+def header_of(
+    draft: Draft, sequence: int, previous: bytes, now: int, policy: Policy, key_id: bytes
+) -> Header:
+    """The header of a draft at its place in the chain."""
+    return Header(
+        kind=draft.place.kind,
+        decision=draft.decision,
+        reason=draft.reason,
+        flags=draft.flags,
+        tier=draft.tier,
+        target_type=draft.target_type,
+        sequence=sequence,
+        recorded_at=now,
+        previous=previous,
+        follows=draft.follows,
+        policy=policy.version,
+        schema=SCHEMA_VERSION,
+        normaliser=NORMALISER_VERSION,
+        topic=draft.place.kind,
+        partition=draft.place.partition,
+        offset=draft.place.offset,
+        append_ms=draft.place.append_ms,
+        key_id=key_id,
+        scope=draft.scope,
+        subject=draft.subject,
+        record=draft.record,
+        idempotency=draft.idempotency,
+        content=draft.content,
+        target=draft.target,
+        supersedes=draft.supersedes,
+        entity_attribute=draft.entity_attribute,
+        adapter=draft.adapter,
+        sources=draft.sources,
+    )
+
+
+def rejection(topics: TopicNames, receipt: ReceiptRow) -> bytes:
+    """What the rejections topic says of a refused record: its place and reason, no content."""
+    fault = receipt.fault
+    return msgspec.json.encode(
+        {
+            "topic": topics.intake[Kind(receipt.kind)],
+            "partition": receipt.partition,
+            "offset": receipt.offset,
+            "event_id": receipt.event_id,
+            "code": fault.code if fault else Reason(receipt.reason).code,
+            "field": fault.field if fault else "",
+            "detail": fault.detail if fault else "",
+            "remedy": fault.remedy if fault else "",
+        }
+    )

@@ -1,0 +1,35 @@
+"""The risk scan (SPEC §4): flags of a text, from that text alone; they change no decision.
+
+Instruction-like text and secrets are quoted data wherever they come up: the flags say so to
+auditors and to whoever renders them. A flag never depends on another record's arrival.
+"""
+
+from __future__ import annotations
+
+import re
+
+INSTRUCTION = "instruction_like"
+SECRET = "secret"
+
+_INSTRUCTION_HINTS = ("ignore", "system:", "you are now", "treat all", "disregard", "<|")
+_SECRET_HINTS = ("-----begin", "akia", "password", "secret", "token", "api_key", "api key")
+_INSTRUCTION = re.compile(
+    r"ignore (all |any )?(the )?(previous|prior|above)|^\s*system:|you are now|<\|"
+    r"|disregard (all|the|any|previous)|treat all \w+ as",
+    re.MULTILINE,
+)
+_SECRET = re.compile(
+    r"-----begin [a-z ]*private key-----|\bakia[0-9a-z]{16}\b"
+    r"|\b(password|secret|token|api[_ ]key)\b\s*[:=]\s*\S{6,}"
+)
+
+
+def scan(text: str) -> tuple[str, ...]:
+    """The flags of a text, sorted; literals first, patterns only where one was met."""
+    lowered = text.lower()
+    flags = []
+    if any(hint in lowered for hint in _INSTRUCTION_HINTS) and _INSTRUCTION.search(lowered):
+        flags.append(INSTRUCTION)
+    if any(hint in lowered for hint in _SECRET_HINTS) and _SECRET.search(lowered):
+        flags.append(SECRET)
+    return tuple(flags)

@@ -1,0 +1,201 @@
+"""Following one partition's ledger into a store: chain, fence, unseal, fold, commit (I1).
+
+Rules
+- An entry folds iff it extends the head: sequence and predecessor fit. One whose predecessor was
+  seen, winning or losing, is a beaten writer's or a resent batch: ignored and counted. One whose
+  predecessor was never seen is damage: `LedgerCorrupt`, and reads stop.
+- State, head, log offset and intake positions move in one write batch.
+- A missing record key means *erased* only where the ledger says so: a later entry follows up the
+  one whose body it was. Otherwise the fold stops.
+- The same code serves the worker, the gateways' followers and a rebuild, so all hold the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from projections import keys
+from projections.evolve import Due, evolve
+from projections.ports import KeyValueStore, Log, LogRecord, Vault
+from projections.rows import Checkpoint, Present, ReceiptRow
+from projections.state import Overlay, StoreReader, fresh_checkpoint
+from schemas.bodies import Body, decode_body, with_quote_key
+from schemas.entry import GENESIS, NONE16, Entry, MalformedEntry, parse_entry
+from schemas.errors import LedgerCorrupt
+from schemas.sealing import Hasher, unseal
+
+BATCH = 1000
+
+
+class Folded(NamedTuple):
+    """What a stretch of ledger did: entries folded, dues it raised, receipts it gave."""
+
+    entries: int
+    due: list[Due]
+    receipts: list[ReceiptRow]
+
+
+class Follower:
+    """One partition's state, moved along by its ledger. One thread at a time."""
+
+    def __init__(
+        self,
+        partition: int,
+        log: Log,
+        ledger: str,
+        store: KeyValueStore,
+        vault: Vault,
+        hasher: Hasher,
+    ) -> None:
+        self.partition = partition
+        self.log = log
+        self.ledger = ledger
+        self.store = store
+        self.vault = vault
+        self.hasher = hasher
+        self.reader = StoreReader(store)
+        self.on_receipts: Callable[[Sequence[ReceiptRow]], None] | None = None
+
+    def checkpoint(self) -> Checkpoint:
+        """How far the store is."""
+        return self.reader.checkpoint() or fresh_checkpoint(self.log.identity())
+
+    def overlay(self) -> Overlay:
+        """A fresh overlay that holds at least the checkpoint."""
+        overlay = Overlay(self.reader)
+        overlay.pending[keys.CHECKPOINT] = self.checkpoint()
+        return overlay
+
+    def catch_up(self, limit: int | None = None) -> Folded:
+        """Fold what the ledger has beyond the checkpoint, up to its end (or `limit` records)."""
+        total = Folded(0, [], [])
+        left = limit
+        while left is None or left > 0:
+            start = self.checkpoint().next_offset
+            size = BATCH if left is None else min(BATCH, left)
+            records = self.log.read(self.ledger, self.partition, start, size)
+            if not records:
+                break
+            folded = self.fold(records)
+            total = Folded(
+                total.entries + folded.entries,
+                total.due + folded.due,
+                total.receipts + folded.receipts,
+            )
+            left = None if left is None else left - len(records)
+        return total
+
+    def fold(self, records: Sequence[LogRecord]) -> Folded:
+        """Fold ledger records that follow the checkpoint and commit them in one batch."""
+        overlay = self.overlay()
+        parsed = [self._parse(record) for record in records]
+        key_ids = [entry.header.key_id for entry in parsed]
+        record_keys = self.vault.get_many(key_ids)
+        due: list[Due] = []
+        receipts: list[ReceiptRow] = []
+        for record, entry, key in zip(records, parsed, record_keys, strict=True):
+            if not self._extends(overlay, entry, record.offset):
+                continue
+            body = self._open(entry, key, record.offset)
+            evolution = evolve(overlay, entry, body, record.offset, self.hasher)
+            overlay.apply(evolution.changes)
+            due.extend(evolution.due)
+            receipts.append(evolution.receipt)
+        self.commit(overlay, receipts)
+        return Folded(len(receipts), due, receipts)
+
+    def commit(self, overlay: Overlay, receipts: Sequence[ReceiptRow]) -> None:
+        """Write an overlay in one batch, destroy the keys it doomed, tell who waits."""
+        self.store.write(overlay.encoded())
+        doomed = [key[1:] for key in overlay.pending if key[:1] == keys.ALL_DOOMED]
+        if doomed:
+            self.destroy(doomed)
+        if self.on_receipts is not None and receipts:
+            self.on_receipts(receipts)
+
+    def destroy(self, key_ids: Sequence[bytes]) -> None:
+        """Destroy record keys, then forget that they were to be destroyed."""
+        self.vault.erase(key_ids)
+        self.store.write({keys.doomed_key(key_id): None for key_id in key_ids})
+
+    def destroy_leftovers(self) -> None:
+        """Finish what a crash between commit and destruction left."""
+        left = [key[1:] for key, _ in self.store.scan(keys.ALL_DOOMED)]
+        if left:
+            self.destroy(left)
+
+    def _parse(self, record: LogRecord) -> Entry:
+        try:
+            return parse_entry(record.value)
+        except MalformedEntry as error:
+            count = self.checkpoint().count
+            raise LedgerCorrupt(
+                self.partition, count, "malformed", f"{error} (log offset {record.offset})"
+            ) from None
+
+    def _extends(self, overlay: Overlay, entry: Entry, offset: int) -> bool:
+        checkpoint = overlay.checkpoint()
+        assert checkpoint is not None
+        header = entry.header
+        if header.previous == checkpoint.hash and header.sequence == checkpoint.count:
+            return True
+        if not self._seen(overlay, header.sequence - 1, header.previous):
+            raise LedgerCorrupt(
+                self.partition,
+                checkpoint.count,
+                "chain",
+                f"an entry whose predecessor was never seen (log offset {offset})",
+            )
+        overlay.pending[keys.beaten(entry.hash)] = Present(header.recorded_at)
+        overlay.pending[keys.CHECKPOINT] = replace(
+            checkpoint, next_offset=offset + 1, ignored=checkpoint.ignored + 1
+        )
+        return False
+
+    @staticmethod
+    def _seen(overlay: Overlay, sequence: int, entry_hash: bytes) -> bool:
+        if sequence < 0:
+            return sequence == -1 and entry_hash == GENESIS
+        winner = overlay.entry(sequence)
+        if winner is not None and winner.hash == entry_hash:
+            return True
+        return overlay.row(keys.beaten(entry_hash)) is not None
+
+    def _open(self, entry: Entry, key: bytes | None, offset: int) -> Body | None:
+        header = entry.header
+        if key is None:
+            if header.key_id == NONE16 or self._followed_up(header.sequence, offset):
+                return None
+            raise LedgerCorrupt(
+                self.partition,
+                header.sequence,
+                "missing_key",
+                "its record key is not in the vault and no later entry says that it was erased",
+            )
+        return open_body(self.partition, entry, key)
+
+    def _followed_up(self, sequence: int, offset: int) -> bool:
+        """Whether a later entry replaces the body of entry `sequence`."""
+        at = offset + 1
+        while records := self.log.read(self.ledger, self.partition, at, BATCH):
+            if any(self._parse(record).header.follows == sequence for record in records):
+                return True
+            at = records[-1].offset + 1
+        return False
+
+
+def open_body(partition: int, entry: Entry, key: bytes) -> Body:
+    """Unseal and decode an entry's body; `LedgerCorrupt` if it does not fit key or header."""
+    data = unseal(key, entry.sealed, entry.header_bytes)
+    if data is None:
+        raise LedgerCorrupt(
+            partition, entry.header.sequence, "body", "its body does not fit its key and header"
+        )
+    try:
+        return with_quote_key(decode_body(entry.header, data), key)
+    except msgspec.MsgspecError as error:
+        raise LedgerCorrupt(partition, entry.header.sequence, "body", str(error)) from None
