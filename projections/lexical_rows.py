@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 from projections import keys
 from projections.postings import BLOCK, build_block
-from projections.rows import Document
 from projections.state import Overlay, Reader
 
 
