@@ -108,9 +108,9 @@ class Vault(Protocol):
 
 
 class Anchor(NamedTuple):
-    """Where a chain stood: how many entries and the hash of the last (32 bytes)."""
+    """Where a chain stood: how many entries, and the hash of the last (32 bytes)."""
 
-    count: int
+    entries: int
     hash: bytes
 
 

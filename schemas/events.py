@@ -94,7 +94,7 @@ class Assertion(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Retraction(msgspec.Struct, frozen=True, array_like=True):
-    """"This was never right"; targets a fact."""
+    """ "This was never right"; targets a fact."""
 
     envelope: Envelope
     fact_id: str

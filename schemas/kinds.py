@@ -146,6 +146,11 @@ DERIVATIONS = ("direct", "derived", "inferred")
 VALUE_TYPES = ("string", "integer", "decimal", "boolean", "instant")
 TARGETS = ("observation", "fact", "subject", "scope")
 CONTROLS = (
-    "timeout", "expiry", "approval", "branch_fork", "branch_invalidation", "policy_change",
+    "timeout",
+    "expiry",
+    "approval",
+    "branch_fork",
+    "branch_invalidation",
+    "policy_change",
     "restoration",
 )

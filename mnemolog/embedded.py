@@ -1,0 +1,474 @@
+"""The embedded runtime: log, admission, projections and schedule in one process (composition root).
+
+One thread admits for all partitions, in batches made smaller while somebody waits; readers take a
+partition's lock only while they read, admission only while it commits. A partition whose ledger is
+damaged is named and no longer read; the others go on.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+
+from gateway.backend import Published, Reach
+from gateway.errors import LedgerDamaged
+from mnemolog.anchoring import Anchoring
+from mnemolog.data_directory import DataDirectory
+from processors.admission import Admission, Rules
+from processors.due import due_controls
+from processors.verify import verify_partitions
+from projections.anchors import FileAnchors
+from projections.follower import Follower, open_body
+from projections.kv_rocks import RocksStore
+from projections.log_rocks import RocksLog
+from projections.ports import KeyValueStore, Log, LogRecord, Vault
+from projections.rows import ReceiptRow
+from projections.state import Reader
+from projections.vault import RocksVault
+from schemas import answers
+from schemas.bodies import Body
+from schemas.codec import Codec
+from schemas.entry import Entry, parse_entry
+from schemas.errors import LedgerCorrupt, MnemologError, Unavailable, ViewBehind
+from schemas.events import Deletion, Event
+from schemas.kinds import Kind
+from schemas.master import MasterKey
+from schemas.policy import Policy
+from schemas.policy import load as load_policy
+from schemas.principals import AGENTS, GATEWAY, Registry, built_in_signer
+from schemas.registry import RegistryFile
+from schemas.scope import partition_of
+from schemas.sealing import Hasher, KeySource, RandomKeys
+from schemas.topics import TopicNames
+
+log = structlog.get_logger()
+
+BATCH = 500
+RECENT = 20_000
+SCHEDULE_S = 1.0
+ANCHOR_S = 1.0
+
+
+class _Turnstile:
+    """A store whose commits wait for readers and the other way round."""
+
+    def __init__(self, store: KeyValueStore, lock: threading.RLock) -> None:
+        self.inner = store
+        self._lock = lock
+        self.get = store.get
+        self.get_many = store.get_many
+        self.scan = store.scan
+        self.close = store.close
+
+    def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
+        with self._lock:
+            self.inner.write(changes, sync=sync)
+
+
+class _Part:
+    """One partition: follower, admission, what was decided recently, and its damage if any."""
+
+    def __init__(self, follower: Follower, admission: Admission, lock: threading.RLock) -> None:
+        self.follower = follower
+        self.admission = admission
+        self.lock = lock
+        self.recent: OrderedDict[tuple[int, int], ReceiptRow] = OrderedDict()
+        self.damage: LedgerCorrupt | None = None
+        self.next_offset = 0
+        self.positions: dict[Kind, int] = {}
+
+    def remember(self, receipts: Sequence[ReceiptRow]) -> None:
+        for receipt in receipts:
+            self.recent[receipt.kind, receipt.offset] = receipt
+        while len(self.recent) > RECENT:
+            self.recent.popitem(last=False)
+
+    def note(self) -> None:
+        checkpoint = self.follower.checkpoint()
+        self.next_offset = checkpoint.next_offset
+        self.positions = {kind: checkpoint.positions[kind] for kind in Kind}
+
+
+class Embedded:
+    """A `gateway.backend.Backend` over a data directory. Close it to let the directory go."""
+
+    def __init__(
+        self,
+        directory: DataDirectory,
+        master: MasterKey,
+        *,
+        clock: Callable[[], int] | None = None,
+        key_source: KeySource | None = None,
+        keep_intake: bool = False,
+        start: bool = True,
+    ) -> None:
+        self._directory = directory
+        self._clock = clock or (lambda: time.time_ns() // 1000)
+        self._keys = key_source or RandomKeys()
+        self._keep_intake = keep_intake
+        directory.acquire()
+        try:
+            self._open(master)
+            self._resume()
+        except BaseException:
+            self._close_parts()
+            directory.release()
+            raise
+        self._changed = threading.Condition()
+        self._admitting = threading.Lock()
+        self._stop = threading.Event()
+        self._waiters = 0
+        self._threads: list[threading.Thread] = []
+        if start:
+            self.start()
+
+    # Opening
+
+    def _open(self, master: MasterKey) -> None:
+        directory = self._directory
+        manifest = directory.manifest()
+        path = directory.path
+        self.partitions = manifest.partitions
+        self.hasher = Hasher(master.derive("keyed-hashes"))
+        self.topics = TopicNames()
+        self._codec = Codec()
+        self._registry_file = RegistryFile(path / "keys.json", master)
+        self._policy_path = path / "policy.toml"
+        self._policy = load_policy(self._policy_path)
+        self._policy_stamp = _stamp(self._policy_path)
+        self._gateway_signer = built_in_signer(master, GATEWAY)
+        self._agents_signer = built_in_signer(master, AGENTS)
+        self._parts: list[_Part] = []
+        self._log: Log | None = None
+        self._vault: Vault | None = None
+        self.log = self._log = RocksLog(
+            path / "log", self.partitions, lambda: self._clock() // 1000
+        )
+        self.vault = self._vault = RocksVault(path / "vault", master.derive("record-keys"))
+        self.anchoring = Anchoring(
+            FileAnchors(directory.anchors_path(), master.derive("anchors"), manifest.id)
+        )
+        generation = directory.generation()
+        for number in range(self.partitions):
+            self._parts.append(self._part(number, generation))
+
+    def _part(self, number: int, generation: Path) -> _Part:
+        lock = threading.RLock()
+        store = RocksStore(generation / f"p{number}", create=True)
+        follower = Follower(
+            number, self.log, self.topics.ledger, _Turnstile(store, lock), self.vault, self.hasher
+        )
+        admission = Admission(
+            follower, self.topics, self._codec, self._keys, self._clock, self._rules
+        )
+        part = _Part(follower, admission, lock)
+        follower.on_receipts = part.remember
+        return part
+
+    def _resume(self) -> None:
+        for part in self._parts:
+            try:
+                part.admission.resume()
+                self.anchoring.check(part.follower)
+            except LedgerCorrupt as error:
+                self._damaged(part, error)
+            part.note()
+
+    def _rules(self) -> Rules:
+        return Rules(self.policy(), self.registry())
+
+    # The backend's promises
+
+    def policy(self) -> Policy:
+        """The policy in force; the file is read again when it changes."""
+        stamp = _stamp(self._policy_path)
+        if stamp != self._policy_stamp:
+            self._policy = load_policy(self._policy_path)
+            self._policy_stamp = stamp
+        return self._policy
+
+    def registry(self) -> Registry:
+        """The principals as they are now."""
+        return self._registry_file.snapshot()
+
+    def publish(self, events: Sequence[tuple[Kind, Event]]) -> list[Published]:
+        """Append to the intake, in order; durable when it returns."""
+        return self._append(events, system=False)
+
+    def _append(self, events: Sequence[tuple[Kind, Event]], *, system: bool) -> list[Published]:
+        if self._stop.is_set():
+            raise Unavailable("log", "the process is closing", "open it again")
+        signer = self._agents_signer if system else self._gateway_signer
+        published = []
+        for kind, event in events:
+            payload = self._codec.encode(kind, event)
+            partition = partition_of(event.envelope.scope, self.partitions)
+            headers = tuple(signer.sign(kind, payload))
+            (offset,) = self.log.append(
+                self.topics.intake[kind], partition, [(payload, headers)]
+            )
+            published.append(Published(partition, kind, offset))
+            if isinstance(event, Deletion) and event.target in ("subject", "scope"):
+                self._outlive_barrier(kind, partition, offset)
+        return published
+
+    def _outlive_barrier(self, kind: Kind, partition: int, offset: int) -> None:
+        """Let the barrier's millisecond pass, so that what is published next is not covered."""
+        (barrier,) = self.log.read(self.topics.intake[kind], partition, offset, 1)
+        while self._clock() // 1000 <= barrier.append_ms:
+            time.sleep(0.0005)
+
+    @contextmanager
+    def reading(self, partition: int) -> Iterator[Reader]:
+        """A consistent view of a partition while admission's commits wait."""
+        part = self._parts[partition]
+        self._waiters += 1
+        try:
+            with part.lock:
+                if part.damage is not None:
+                    raise LedgerDamaged(
+                        "ledger_damaged", str(part.damage), "type: mnemolog verify --deep"
+                    )
+                yield part.follower.reader
+        finally:
+            self._waiters -= 1
+
+    def ends(self, partition: int, *kinds: Kind) -> Reach:
+        """The log's own ends."""
+        return Reach(
+            self.log.end(self.topics.ledger, partition),
+            {kind: self.log.end(self.topics.intake[kind], partition) for kind in kinds},
+        )
+
+    def reach(self, partition: int, goal: Reach, timeout: float) -> None:
+        """Wait until a partition's view has folded that much."""
+        part = self._parts[partition]
+        with self._changed:
+            there = self._changed.wait_for(
+                lambda: part.damage is not None or _covers(part, goal), timeout
+            )
+        if part.damage is not None:
+            raise LedgerDamaged(
+                "ledger_damaged", str(part.damage), "type: mnemolog verify --deep"
+            )
+        if not there:
+            raise ViewBehind(
+                f"partition {partition}", "the view has not caught up with the log in time",
+                "ask again; if it lasts, look at /readyz and the log of the process",
+            )
+
+    def outcome(self, published: Published) -> ReceiptRow | None:
+        """The receipt of a recently decided event."""
+        return self._parts[published.partition].recent.get((published.kind, published.offset))
+
+    def entries(self, partition: int) -> Iterator[tuple[Entry, Body | None]]:
+        """The folded part of a partition's ledger."""
+        part = self._parts[partition]
+        follower = part.follower
+        at = 0
+        while at < part.next_offset:
+            records = self.log.read(self.topics.ledger, partition, at, 1000)
+            if not records:
+                return
+            at = records[-1].offset + 1
+            entries = [parse_entry(record.value) for record in records]
+            found = follower.vault.get_many([entry.header.key_id for entry in entries])
+            for entry, key in zip(entries, found, strict=True):
+                row = follower.reader.entry(entry.header.sequence)
+                if row is not None and row.hash == entry.hash:
+                    yield entry, None if key is None else open_body(partition, entry, key)
+
+    def problems(self) -> list[str]:
+        """Why this process is not ready."""
+        found = [str(part.damage) for part in self._parts if part.damage is not None]
+        if self._threads and not all(thread.is_alive() for thread in self._threads):
+            found.append("a background thread has stopped; restart the process")
+        return found
+
+    def verify(self, deep: bool) -> answers.Verification:
+        """Check ledger and anchors; `deep` also bodies, witnesses and projections."""
+        with self._admitting:
+            self.anchoring.write([part.follower for part in self._parts if part.damage is None])
+            return verify_partitions(
+                [part.follower for part in self._parts], self.anchoring.anchors, deep=deep
+            )
+
+    def replay(self, progress: Callable[[int, int], None] | None = None) -> dict[str, int]:
+        """Rebuild the projections into a fresh generation and switch to it; reads go on."""
+        old = self._directory.generation()
+        new = old.parent / str(int(old.name) + 1)
+        shutil.rmtree(new, ignore_errors=True)
+        rebuilt = [self._part(number, new) for number in range(self.partitions)]
+        total = sum(self.log.end(self.topics.ledger, p) for p in range(self.partitions))
+        done = 0
+        try:
+            for part in rebuilt:
+                while folded := self._fold_some(part.follower):
+                    done += folded
+                    if progress is not None:
+                        progress(done, total)
+            with self._admitting:
+                for part in rebuilt:
+                    part.follower.catch_up()
+                    self.anchoring.check(part.follower)
+                self._directory.use_generation(new.name)
+                self._switch(rebuilt)
+        except BaseException:
+            for part in rebuilt:
+                part.follower.store.close()
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+        return {str(p): part.follower.checkpoint().count for p, part in enumerate(rebuilt)}
+
+    @staticmethod
+    def _fold_some(follower: Follower) -> int:
+        before = follower.checkpoint().next_offset
+        follower.catch_up(limit=1000)
+        return follower.checkpoint().next_offset - before
+
+    def _switch(self, rebuilt: list[_Part]) -> None:
+        for number, new in enumerate(rebuilt):
+            old = self._parts[number]
+            with old.lock:
+                new.recent = old.recent
+                new.follower.on_receipts = new.remember
+                new.note()
+                self._parts[number] = new
+                old.follower.store.close()
+
+    # Admission and schedule
+
+    def start(self) -> None:
+        """Begin to admit what is published."""
+        for name, target in (("admission", self._admit), ("schedule", self._schedule)):
+            thread = threading.Thread(target=target, name=f"mnemolog-{name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _admit(self) -> None:
+        anchored = 0.0
+        while not self._stop.is_set():
+            ends = self._intake_ends()
+            if not self.admit_once():
+                self.log.wait(ends, 0.2)
+            if time.monotonic() - anchored > ANCHOR_S:
+                anchored = time.monotonic()
+                self._anchor()
+
+    def _intake_ends(self) -> dict[tuple[str, int], int]:
+        return {
+            (topic, number): self._parts[number].positions.get(kind, 0)
+            for number in range(self.partitions)
+            for kind, topic in self.topics.intake.items()
+        }
+
+    def admit_once(self) -> int:
+        """Admit what is there now, one batch a partition; how many records."""
+        with self._admitting:
+            return sum(self._admit_part(part) for part in self._parts if part.damage is None)
+
+    def _admit_part(self, part: _Part) -> int:
+        number = part.follower.partition
+        limit = BATCH if not self._waiters else BATCH // 4
+        records: list[LogRecord] = []
+        for kind, topic in self.topics.intake.items():
+            at = part.positions[kind]
+            if self.log.end(topic, number) > at:
+                records += self.log.read(topic, number, at, limit)
+        if not records:
+            return 0
+        records.sort(key=lambda record: record.append_ms)
+        try:
+            admitted = part.admission.admit(_whole_topics(records, limit))
+        except LedgerCorrupt as error:
+            self._damaged(part, error)
+            admitted = 0
+        with self._changed:
+            part.note()
+            self._changed.notify_all()
+        if not self._keep_intake:
+            self._truncate(part)
+        return admitted
+
+    def _truncate(self, part: _Part) -> None:
+        """Drop admitted intake: what is in the ledger is nowhere else in clear."""
+        number = part.follower.partition
+        for kind, topic in self.topics.intake.items():
+            if self.log.start(topic, number) < part.positions[kind]:
+                self.log.truncate(topic, number, part.positions[kind])
+
+    def _damaged(self, part: _Part, error: LedgerCorrupt) -> None:
+        log.error("ledger damaged", partition=error.partition, what=error.what, detail=error.detail)
+        part.damage = error
+
+    def _schedule(self) -> None:
+        while not self._stop.wait(SCHEDULE_S):
+            try:
+                self.run_schedule()
+            except MnemologError as error:
+                log.warning("schedule skipped", error=str(error))
+
+    def run_schedule(self) -> int:
+        """Publish the controls that are due now; how many."""
+        now = self._clock()
+        published = 0
+        for number in range(self.partitions):
+            with self.reading(number) as reader:
+                controls = due_controls(reader, now, self.policy())
+            if controls:
+                published += len(
+                    self._append([(Kind.CONTROL, control) for control in controls], system=True)
+                )
+        return published
+
+    def _anchor(self) -> None:
+        with self._admitting:
+            self.anchoring.write([part.follower for part in self._parts if part.damage is None])
+
+    # Closing
+
+    def close(self) -> None:
+        """Finish the batch in hand, write anchors, let everything go; idempotent."""
+        if self._stop.is_set():
+            return
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._anchor()
+        self._close_parts()
+        self._directory.release()
+
+    def _close_parts(self) -> None:
+        for part in self._parts:
+            part.follower.store.close()
+        if self._vault is not None:
+            self._vault.close()
+        if self._log is not None:
+            self._log.close()
+
+
+def _covers(part: _Part, goal: Reach) -> bool:
+    return part.next_offset >= goal.ledger and all(
+        part.positions.get(kind, 0) >= end for kind, end in goal.intake.items()
+    )
+
+
+def _whole_topics(records: list[LogRecord], limit: int) -> list[LogRecord]:
+    """The first `limit` records by append time: a prefix of each topic."""
+    return records[:limit]
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,95 @@
+"""An ordered map in a RocksDB directory (port `KeyValueStore`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rocksdict import DbClosedError, Rdict, RdictIter, WriteBatch, WriteOptions
+
+from projections.rocks import bounded, open_rocks
+from schemas.errors import Unavailable
+
+
+class RocksStore:
+    """A `KeyValueStore` on disk; scans read one consistent state."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self._path = path
+        self._db: Rdict = open_rocks(path, create)
+        self._open = True
+        self._synced = WriteOptions()
+        self._synced.sync = True
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value, or None."""
+        try:
+            value: bytes | None = self._db.get(key)
+        except DbClosedError:
+            raise self._closed() from None
+        return value
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The values in the order of `keys`."""
+        if not keys:
+            return []
+        try:
+            values: list[bytes | None] = self._db.get(list(keys))
+        except DbClosedError:
+            raise self._closed() from None
+        return values
+
+    def scan(
+        self, prefix: bytes, *, start: bytes | None = None, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Pairs under a prefix, as they are at the time of the call."""
+        try:
+            cursor: RdictIter = self._db.iter(bounded(prefix))
+        except DbClosedError:
+            raise self._closed() from None
+        if not reverse:
+            cursor.seek(start or prefix)
+        elif start is not None:
+            cursor.seek_for_prev(start)
+        else:
+            cursor.seek_to_last()
+        return _pairs(cursor, prefix, reverse)
+
+    def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
+        """Apply all changes or none."""
+        batch = WriteBatch(raw_mode=True)
+        for key, value in changes.items():
+            if value is None:
+                batch.delete(key)
+            else:
+                batch.put(key, value)
+        try:
+            if sync:
+                self._db.write(batch, self._synced)
+            else:
+                self._db.write(batch)
+        except DbClosedError:
+            raise self._closed() from None
+        except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+            raise Unavailable(
+                f"store {self._path}", str(error), "free the disk or mend it, then restart"
+            ) from error
+
+    def close(self) -> None:
+        """Let the directory go."""
+        if self._open:
+            self._open = False
+            self._db.close()
+
+    def _closed(self) -> Unavailable:
+        return Unavailable(f"store {self._path}", "it is closed", "open it again")
+
+
+def _pairs(cursor: RdictIter, prefix: bytes, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
+    step = cursor.prev if reverse else cursor.next
+    while cursor.valid():
+        key: bytes = cursor.key()
+        if not key.startswith(prefix):
+            return
+        yield key, cursor.value()
+        step()

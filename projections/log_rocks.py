@@ -1,0 +1,194 @@
+"""The embedded log: every topic and partition in one RocksDB directory (port `Log`).
+
+Keys, big-endian:   R  topic2  partition2  offset8   a record
+                    S  topic2  partition2            the first offset that is still there
+                    N  topic name                    a topic's number
+                    I                                identity
+Value of a record:  append_ms q, headers H, then each header as H name H value with their lengths
+                    before them, then B 1 and the value, or B 0 for a null value.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from projections.kv_rocks import RocksStore
+from projections.log_memory import truncated
+from projections.ports import Headers, LogRecord
+
+_PLACE = struct.Struct(">cHHQ")
+_AREA = struct.Struct(">cHH")
+_HEAD = struct.Struct(">qH")
+_SIZE = struct.Struct(">H")
+
+
+def encode_record(append_ms: int, value: bytes | None, headers: Headers) -> bytes:
+    """Stored bytes of a record; see the layout above."""
+    parts = [_HEAD.pack(append_ms, len(headers))]
+    for name, content in headers:
+        raw = name.encode()
+        parts += (_SIZE.pack(len(raw)), raw, _SIZE.pack(len(content)), content)
+    parts += (b"\0",) if value is None else (b"\1", value)
+    return b"".join(parts)
+
+
+def decode_record(topic: str, partition: int, offset: int, data: bytes) -> LogRecord:
+    """The record in stored bytes."""
+    append_ms, count = _HEAD.unpack_from(data)
+    at = _HEAD.size
+    headers = []
+    for _ in range(count):
+        name, at = _sized(data, at)
+        content, at = _sized(data, at)
+        headers.append((name.decode(), content))
+    value = data[at + 1 :] if data[at] else None
+    return LogRecord(topic, partition, offset, append_ms, value, tuple(headers))
+
+
+def _sized(data: bytes, at: int) -> tuple[bytes, int]:
+    (size,) = _SIZE.unpack_from(data, at)
+    at += _SIZE.size
+    return data[at : at + size], at + size
+
+
+class RocksLog:
+    """A `Log` on disk for one process; append times never decrease within a topic partition."""
+
+    def __init__(
+        self,
+        path: Path,
+        partitions: int,
+        clock_ms: Callable[[], int],
+        *,
+        create: bool = True,
+        sync: bool = False,
+    ) -> None:
+        self.partitions = partitions
+        self._clock_ms = clock_ms
+        self._sync = sync
+        self._store = RocksStore(path, create=create)
+        self._changed = threading.Condition()
+        self._topics: dict[str, int] = {
+            key[1:].decode(): int.from_bytes(value, "big")
+            for key, value in self._store.scan(b"N")
+        }
+        self._ends: dict[tuple[str, int], tuple[int, int]] = {}
+        self._starts: dict[tuple[str, int], int] = {}
+        identity = self._store.get(b"I")
+        if identity is None:
+            identity = uuid.uuid4().hex.encode()
+            self._store.write({b"I": identity}, sync=True)
+        self._identity = identity.decode()
+
+    def identity(self) -> str:
+        """A random id, made with the directory."""
+        return self._identity
+
+    def append(
+        self, topic: str, partition: int, records: Sequence[tuple[bytes | None, Headers]]
+    ) -> list[int]:
+        """Append in order, in one write batch."""
+        with self._changed:
+            number = self._number(topic)
+            first, latest = self._end(topic, partition)
+            now = max(self._clock_ms(), latest)
+            batch: dict[bytes, bytes | None] = {
+                _PLACE.pack(b"R", number, partition, first + index): encode_record(
+                    now, value, headers
+                )
+                for index, (value, headers) in enumerate(records)
+            }
+            self._store.write(batch, sync=self._sync)
+            end = first + len(records)
+            self._ends[topic, partition] = (end, now)
+            self._changed.notify_all()
+            return list(range(first, end))
+
+    def read(self, topic: str, partition: int, offset: int, limit: int) -> list[LogRecord]:
+        """What is there from `offset` on."""
+        start = self.start(topic, partition)
+        if offset < start:
+            raise truncated(topic, partition, offset, start)
+        number = self._topics.get(topic)
+        if number is None or limit <= 0:
+            return []
+        found: list[LogRecord] = []
+        area = _AREA.pack(b"R", number, partition)
+        place = _PLACE.pack(b"R", number, partition, offset)
+        for key, data in self._store.scan(area, start=place):
+            found.append(decode_record(topic, partition, int.from_bytes(key[5:], "big"), data))
+            if len(found) == limit:
+                break
+        return found
+
+    def start(self, topic: str, partition: int) -> int:
+        """The first offset that is still there."""
+        key = (topic, partition)
+        if key not in self._starts:
+            number = self._topics.get(topic)
+            stored = None
+            if number is not None:
+                stored = self._store.get(_AREA.pack(b"S", number, partition))
+            self._starts[key] = int.from_bytes(stored, "big") if stored else 0
+        return self._starts[key]
+
+    def end(self, topic: str, partition: int) -> int:
+        """The next offset."""
+        known = self._ends.get((topic, partition))
+        if known is not None:
+            return known[0]
+        with self._changed:
+            return self._end(topic, partition)[0]
+
+    def truncate(self, topic: str, partition: int, before: int) -> None:
+        """Drop what lies before; the new start is kept, so offsets go on where they were."""
+        with self._changed:
+            start, end = self.start(topic, partition), self._end(topic, partition)[0]
+            before = min(before, end)
+            if before <= start:
+                return
+            number = self._number(topic)
+            changes: dict[bytes, bytes | None] = {
+                _PLACE.pack(b"R", number, partition, offset): None
+                for offset in range(start, before)
+            }
+            changes[_AREA.pack(b"S", number, partition)] = before.to_bytes(8, "big")
+            self._store.write(changes)
+            self._starts[topic, partition] = before
+
+    def wait(self, ends: Mapping[tuple[str, int], int], timeout: float) -> bool:
+        """Wait for something beyond the given ends."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: any(self._end(*key)[0] > end for key, end in ends.items()), timeout
+            )
+
+    def close(self) -> None:
+        """Let the directory go."""
+        self._store.close()
+
+    def _number(self, topic: str) -> int:
+        number = self._topics.get(topic)
+        if number is None:
+            number = len(self._topics)
+            self._store.write({b"N" + topic.encode(): number.to_bytes(2, "big")})
+            self._topics[topic] = number
+        return number
+
+    def _end(self, topic: str, partition: int) -> tuple[int, int]:
+        """(next offset, latest append time), found by a reverse seek the first time."""
+        known = self._ends.get((topic, partition))
+        if known is None:
+            known = (self.start(topic, partition), 0)
+            number = self._topics.get(topic)
+            if number is not None:
+                area = _AREA.pack(b"R", number, partition)
+                for key, data in self._store.scan(area, reverse=True):
+                    known = (int.from_bytes(key[5:], "big") + 1, _HEAD.unpack_from(data)[0])
+                    break
+            self._ends[topic, partition] = known
+        return known

@@ -1,0 +1,88 @@
+"""The vault: record keys, each wrapped by AES-GCM under a key-encryption key (port `Vault`).
+
+The key id is associated data, so a wrapped key cannot be moved under another id. Erasing deletes
+the row; what RocksDB still holds of it until compaction is useless without the wrapping key and is
+the subject of the erasure report.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from projections.kv_memory import MemoryStore
+from projections.kv_rocks import RocksStore
+from projections.ports import KeyValueStore
+from schemas.errors import Unavailable
+
+_CHECK = b"check"
+_NONCE = 12
+
+
+class WrappedVault:
+    """A `Vault` over any `KeyValueStore`."""
+
+    def __init__(self, store: KeyValueStore, wrapping_key: bytes) -> None:
+        self._store = store
+        self._cipher = AESGCM(wrapping_key)
+        known = store.get(_CHECK)
+        if known is None:
+            store.write({_CHECK: self._wrap(_CHECK, b"mnemolog")}, sync=True)
+        else:
+            self._unwrap(_CHECK, known)
+
+    def put(self, keys: Sequence[tuple[bytes, bytes]]) -> None:
+        """Store wrapped keys."""
+        self._store.write({key_id: self._wrap(key_id, key) for key_id, key in keys})
+
+    def get_many(self, key_ids: Sequence[bytes]) -> list[bytes | None]:
+        """The keys, None where there is none."""
+        rows = self._store.get_many(key_ids)
+        return [
+            None if row is None else self._unwrap(key_id, row)
+            for key_id, row in zip(key_ids, rows, strict=True)
+        ]
+
+    def erase(self, key_ids: Sequence[bytes]) -> None:
+        """Destroy keys."""
+        self._store.write(dict.fromkeys(key_ids), sync=True)
+
+    def close(self) -> None:
+        """Let the store go."""
+        self._store.close()
+
+    def _wrap(self, key_id: bytes, key: bytes) -> bytes:
+        nonce = os.urandom(_NONCE)
+        return nonce + self._cipher.encrypt(nonce, key, key_id)
+
+    def _unwrap(self, key_id: bytes, row: bytes) -> bytes:
+        try:
+            return self._cipher.decrypt(row[:_NONCE], row[_NONCE:], key_id)
+        except InvalidTag:
+            raise Unavailable(
+                "vault", "the master key does not open it",
+                "start with the master key it was made with (MNEMOLOG_MASTER_KEY, master.key)",
+            ) from None
+
+
+class MemoryVault(WrappedVault):
+    """A vault that lives as long as the object."""
+
+    def __init__(self, wrapping_key: bytes = bytes(32)) -> None:
+        super().__init__(MemoryStore(), wrapping_key)
+
+
+class RocksVault(WrappedVault):
+    """A vault in a RocksDB directory."""
+
+    def __init__(self, path: Path, wrapping_key: bytes, *, create: bool = True) -> None:
+        store = RocksStore(path, create=create)
+        try:
+            super().__init__(store, wrapping_key)
+        except BaseException:
+            store.close()
+            raise
