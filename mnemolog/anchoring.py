@@ -36,14 +36,18 @@ class Anchoring:
         if anchor.entries > checkpoint.count:
             missing = anchor.entries - checkpoint.count
             raise LedgerCorrupt(
-                partition, checkpoint.count, "truncated",
+                partition,
+                checkpoint.count,
+                "truncated",
                 f"{missing} entries are missing: the anchor saw {anchor.entries}",
             )
         if anchor.entries:
             row = follower.reader.entry(anchor.entries - 1)
             if row is None or row.hash != anchor.hash:
                 raise LedgerCorrupt(
-                    partition, anchor.entries - 1, "rewritten",
+                    partition,
+                    anchor.entries - 1,
+                    "rewritten",
                     "the entry is not the one that the anchor saw",
                 )
 

@@ -85,13 +85,16 @@ class DataDirectory:
             manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
         except FileNotFoundError:
             raise Unavailable(
-                "data", f"{self.path} is no data directory", f"type: mnemolog --data {self.path} init"
+                "data",
+                f"{self.path} is no data directory",
+                f"type: mnemolog --data {self.path} init",
             ) from None
         except (OSError, msgspec.MsgspecError) as error:
             raise Unavailable("data", f"{path}: {error}", "restore it from a backup") from error
         if manifest.format > FORMAT:
             raise Unavailable(
-                "data", f"{self.path} has format {manifest.format}, newer than this software",
+                "data",
+                f"{self.path} has format {manifest.format}, newer than this software",
                 "use the version that wrote it, or a newer one",
             )
         return manifest
@@ -104,7 +107,8 @@ class DataDirectory:
         except BlockingIOError:
             os.close(handle)
             raise StoreLocked(
-                "data", f"another process uses {self.path}",
+                "data",
+                f"another process uses {self.path}",
                 "stop it, or go through it: --url, or the same --data while it serves",
             ) from None
         self._lock = handle

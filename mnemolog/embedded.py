@@ -211,9 +211,7 @@ class Embedded:
             payload = self._codec.encode(kind, event)
             partition = partition_of(event.envelope.scope, self.partitions)
             headers = tuple(signer.sign(kind, payload))
-            (offset,) = self.log.append(
-                self.topics.intake[kind], partition, [(payload, headers)]
-            )
+            (offset,) = self.log.append(self.topics.intake[kind], partition, [(payload, headers)])
             published.append(Published(partition, kind, offset))
             if isinstance(event, Deletion) and event.target in ("subject", "scope"):
                 self._outlive_barrier(kind, partition, offset)
@@ -255,12 +253,11 @@ class Embedded:
                 lambda: part.damage is not None or _covers(part, goal), timeout
             )
         if part.damage is not None:
-            raise LedgerDamaged(
-                "ledger_damaged", str(part.damage), "type: mnemolog verify --deep"
-            )
+            raise LedgerDamaged("ledger_damaged", str(part.damage), "type: mnemolog verify --deep")
         if not there:
             raise ViewBehind(
-                f"partition {partition}", "the view has not caught up with the log in time",
+                f"partition {partition}",
+                "the view has not caught up with the log in time",
                 "ask again; if it lasts, look at /readyz and the log of the process",
             )
 

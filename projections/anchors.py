@@ -69,7 +69,11 @@ class FileAnchors:
         """Replace the given heads, all or none."""
         rows = [
             (
-                self._store, partition, scope, anchor.entries, anchor.hash,
+                self._store,
+                partition,
+                scope,
+                anchor.entries,
+                anchor.hash,
                 self._mac(partition, scope, anchor),
             )
             for scope, anchor in heads.items()
@@ -86,15 +90,19 @@ class FileAnchors:
 
     def _mac(self, partition: int, scope: bytes, anchor: Anchor) -> bytes:
         parts = (
-            self._store.encode(), str(partition).encode(), bytes(scope),
-            str(anchor.entries).encode(), bytes(anchor.hash),
+            self._store.encode(),
+            str(partition).encode(),
+            bytes(scope),
+            str(anchor.entries).encode(),
+            bytes(anchor.hash),
         )
         data = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
         return hmac.digest(self._key, b"anchor" + data, "sha256")
 
     def _broken(self, error: Exception) -> Unavailable:
         return Unavailable(
-            "anchors", f"{self._path}: {error}",
+            "anchors",
+            f"{self._path}: {error}",
             "restore the file; without it the ledger can only be trusted as found",
         )
 

@@ -36,9 +36,7 @@ class MemoryLog:
             if stored:
                 now = max(now, stored[-1].append_ms)
             for value, headers in records:
-                stored.append(
-                    LogRecord(topic, partition, len(stored), now, value, tuple(headers))
-                )
+                stored.append(LogRecord(topic, partition, len(stored), now, value, tuple(headers)))
             self._changed.notify_all()
             return list(range(first, len(stored)))
 
@@ -76,6 +74,7 @@ class MemoryLog:
 def truncated(topic: str, partition: int, offset: int, start: int) -> Unavailable:
     """What reading before a partition's start raises."""
     return Unavailable(
-        f"{topic}/{partition}", f"records {offset} to {start - 1} are gone from the log",
+        f"{topic}/{partition}",
+        f"records {offset} to {start - 1} are gone from the log",
         "restore the log, or rebuild from a backup that has them",
     )

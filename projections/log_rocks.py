@@ -73,8 +73,7 @@ class RocksLog:
         self._store = RocksStore(path, create=create)
         self._changed = threading.Condition()
         self._topics: dict[str, int] = {
-            key[1:].decode(): int.from_bytes(value, "big")
-            for key, value in self._store.scan(b"N")
+            key[1:].decode(): int.from_bytes(value, "big") for key, value in self._store.scan(b"N")
         }
         self._ends: dict[tuple[str, int], tuple[int, int]] = {}
         self._starts: dict[tuple[str, int], int] = {}

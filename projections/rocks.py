@@ -53,9 +53,7 @@ def open_rocks(path: Path, create: bool = True) -> Rdict:
             raise StoreLocked(
                 f"store {path}", "another process holds it", "stop that process"
             ) from error
-        raise Unavailable(
-            f"store {path}", text, "restore it, or type: mnemolog replay"
-        ) from error
+        raise Unavailable(f"store {path}", text, "restore it, or type: mnemolog replay") from error
     marker.touch()
     return database
 

@@ -64,7 +64,8 @@ class WrappedVault:
             return self._cipher.decrypt(row[:_NONCE], row[_NONCE:], key_id)
         except InvalidTag:
             raise Unavailable(
-                "vault", "the master key does not open it",
+                "vault",
+                "the master key does not open it",
                 "start with the master key it was made with (MNEMOLOG_MASTER_KEY, master.key)",
             ) from None
 
