@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rocksdict import DbClosedError, Rdict, RdictIter, WriteBatch, WriteOptions
+from rocksdict import DbClosedError, Rdict, RdictIter, ReadOptions, WriteBatch, WriteOptions
 
 from projections.rocks import bounded, open_rocks
 from schemas.errors import Unavailable
@@ -34,17 +34,18 @@ class RocksStore:
         if not keys:
             return []
         try:
-            values: list[bytes | None] = self._db.get(list(keys))
+            values = self._db.get(list(keys))
         except DbClosedError:
             raise self._closed() from None
-        return values
+        return list(values or ())
 
     def scan(
         self, prefix: bytes, *, start: bytes | None = None, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """Pairs under a prefix, as they are at the time of the call."""
         try:
-            cursor: RdictIter = self._db.iter(bounded(prefix))
+            reading = bounded(prefix)
+            cursor: RdictIter = self._db.iter(reading)
         except DbClosedError:
             raise self._closed() from None
         if not reverse:
@@ -53,7 +54,7 @@ class RocksStore:
             cursor.seek_for_prev(start)
         else:
             cursor.seek_to_last()
-        return _pairs(cursor, prefix, reverse)
+        return _pairs(cursor, reading, prefix, reverse)
 
     def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
         """Apply all changes or none."""
@@ -85,7 +86,10 @@ class RocksStore:
         return Unavailable(f"store {self._path}", "it is closed", "open it again")
 
 
-def _pairs(cursor: RdictIter, prefix: bytes, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
+def _pairs(
+    cursor: RdictIter, reading: ReadOptions, prefix: bytes, reverse: bool
+) -> Iterator[tuple[bytes, bytes]]:
+    """Walk a cursor. `reading` owns the bound that RocksDB compares with: it must outlive it."""
     step = cursor.prev if reverse else cursor.next
     while cursor.valid():
         key: bytes = cursor.key()
@@ -93,3 +97,4 @@ def _pairs(cursor: RdictIter, prefix: bytes, reverse: bool) -> Iterator[tuple[by
             return
         yield key, cursor.value()
         step()
+    del reading
