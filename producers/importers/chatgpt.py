@@ -164,7 +164,7 @@ def _text(message: Json) -> tuple[str, list[str]]:
         parts = [content.get("text") or ""]
     texts = [part for part in parts if isinstance(part, str)]
     others = [
-        str(part.get("content_type", "object")) if isinstance(part, dict) else type(part).__name__
+        str(part.get("content_type", "unknown")) if isinstance(part, dict) else "unknown"
         for part in parts
         if not isinstance(part, str)
     ]

@@ -32,7 +32,7 @@ from functools import partial
 from pathlib import Path
 
 from producers.importers.build import assertion, derived_id, observation
-from producers.importers.git_cli import Blob, Objects, opened
+from producers.importers.git_cli import Objects, opened
 from producers.importers.git_history import Brought, Key, State, settle
 from producers.importers.project_lines import PATHS, Statement, statements
 from producers.importers.report import Item, Progress, ScopeJson, Skipped, no_progress, shown
@@ -153,22 +153,23 @@ class _Files:
         """The statements of a commit's files, and its files that prove unreadable, each once."""
         stated: dict[Key, Statement] = {}
         faults: list[Item] = []
-        for path, blob in self._objects.files(hashed, PATHS).items():
-            if (path, blob.oid) not in self._parsed:
-                text = self._text(blob)
+        for path, oid in self._objects.files(hashed, PATHS).items():
+            if (path, oid) not in self._parsed:
+                text = self._text(oid)
                 if isinstance(text, Skipped):
                     faults.append(Skipped(f"commit {hashed}, {path}", text.reason, text.remedy))
                 found = statements(path, text) if isinstance(text, str) else ()
-                self._parsed[path, blob.oid] = found
-            for statement in self._parsed[path, blob.oid]:
+                self._parsed[path, oid] = found
+            for statement in self._parsed[path, oid]:
                 stated[path, statement.attribute] = statement
         return stated, faults
 
-    def _text(self, blob: Blob) -> str | Skipped:
-        if blob.size > FILE_BYTES:
+    def _text(self, oid: str) -> str | Skipped:
+        raw = self._objects.content(oid, FILE_BYTES)
+        if raw is None:
             return Skipped("", f"larger than {FILE_BYTES} bytes", "none: it states nothing")
         try:
-            text = self._objects.content(blob).decode("utf-8-sig")
+            text = raw.decode("utf-8-sig")
         except UnicodeDecodeError:
             return Skipped("", "not UTF-8", "none: it states nothing")
         return Skipped("", "holds a NUL", "none: it states nothing") if "\0" in text else text

@@ -3,8 +3,9 @@
 - No shell; arguments and answers are separated by NUL or prefixed by their length, so that nothing
   a repository holds can pass for structure.
 - The source is never worked in: it is cloned, bare and without its configuration, hooks, attributes
-  or templates, into a temporary directory (a directory's objects are shared, not copied). System
-  and user configuration are not read; nothing but files is fetched from; pagers and prompts are off.
+  or templates, into a temporary directory (a directory's objects are shared, not copied).
+  System and user configuration are not read; nothing but files is fetched from; pagers and prompts
+  are off.
 - A partial clone is refused: git would fetch what it lacks with a command that the repository
   names. A shallow one is refused too: with more history its commits would say something else.
 """
@@ -17,7 +18,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -25,15 +25,8 @@ from producers.importers.report import UnreadableSource, shown
 from schemas.errors import Unavailable
 
 _CHUNK = 65_536
+_FOLDER, _REGULAR = b"40000", b"100"  # modes of a tree; a regular file's end is its permissions
 _PARTIAL = ("extensions.partialclone", ".promisor", ".partialclonefilter")
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A file of a commit: its object id and its size in bytes."""
-
-    oid: str
-    size: int
 
 
 class Git:
@@ -65,11 +58,8 @@ class Git:
     @contextmanager
     def objects(self) -> Iterator[Objects]:
         """A reader of files and contents."""
-        with (
-            self._process(("cat-file", "--batch-check"), subprocess.DEVNULL) as names,
-            self._process(("cat-file", "--batch"), subprocess.DEVNULL) as contents,
-        ):
-            yield Objects(self._source, names, contents)
+        with self._process(("cat-file", "--batch"), subprocess.DEVNULL) as process:
+            yield Objects(self._source, process)
 
     @contextmanager
     def _process(
@@ -91,36 +81,60 @@ class Git:
 class Objects:
     """Files of commits by path, and contents of blobs by object id."""
 
-    def __init__(
-        self, source: Path, names: subprocess.Popen[bytes], contents: subprocess.Popen[bytes]
-    ) -> None:
+    def __init__(self, source: Path, process: subprocess.Popen[bytes]) -> None:
         self._source = source
-        self._names = names
-        self._contents = contents
+        self._requests = _pipe(process.stdin)
+        self._answers = _pipe(process.stdout)
 
-    def files(self, commit: str, paths: Sequence[str]) -> dict[str, Blob]:
-        """Those of `paths` that are files in the commit's tree."""
-        requests, answers = _pipe(self._names.stdin), _pipe(self._names.stdout)
-        requests.write("".join(f"{commit}:{path}\n" for path in paths).encode())
-        requests.flush()
+    def files(self, commit: str, paths: Sequence[str]) -> dict[str, str]:
+        """The object ids of those of `paths` that are regular files in the commit's tree."""
+        trees = {"": self._tree(f"{commit}^{{tree}}", commit)}
         found = {}
         for path in paths:
-            words = answers.readline().split()
-            if not words:
-                raise _damaged(self._source)
-            if len(words) == 3 and words[1] == b"blob":
-                found[path] = Blob(words[0].decode(), int(words[2]))
+            folder, _, name = path.rpartition("/")
+            if folder not in trees:
+                mode, oid = trees[""].get(folder.encode(), (b"", ""))
+                trees[folder] = self._tree(oid, commit) if mode == _FOLDER else {}
+            mode, oid = trees[folder].get(name.encode(), (b"", ""))
+            if mode.startswith(_REGULAR):
+                found[path] = oid
         return found
 
-    def content(self, blob: Blob) -> bytes:
-        """The bytes of a blob."""
-        requests, answers = _pipe(self._contents.stdin), _pipe(self._contents.stdout)
-        requests.write(f"{blob.oid}\n".encode())
-        requests.flush()
-        if answers.readline().split() != [blob.oid.encode(), b"blob", b"%d" % blob.size]:
+    def content(self, oid: str, limit: int) -> bytes | None:
+        """The bytes of a blob, or None where there are more than `limit`."""
+        size = self._ask(oid, b"blob")
+        content = self._read(min(size, limit))
+        for at in range(limit, size, _CHUNK):
+            self._read(min(_CHUNK, size - at))
+        self._read(1)
+        return content if size <= limit else None
+
+    def _tree(self, name: str, commit: str) -> dict[bytes, tuple[bytes, str]]:
+        """(mode, object id) by name: entries are `MODE NAME NUL ID`, the id as bytes."""
+        raw = self._read(self._ask(name, b"tree"))
+        self._read(1)
+        width = len(commit) // 2
+        entries = {}
+        at = 0
+        while at < len(raw):
+            mode, _, entry = raw[at : raw.index(b"\0", at)].partition(b" ")
+            start = at + len(mode) + len(entry) + 2
+            at = start + width
+            entries[entry] = (mode, raw[start:at].hex())
+        return entries
+
+    def _ask(self, name: str, kind: bytes) -> int:
+        """Asks for an object; its size in bytes, which are to be read next, and then a newline."""
+        self._requests.write(f"{name}\n".encode())
+        self._requests.flush()
+        words = self._answers.readline().split()
+        if len(words) != 3 or words[1] != kind:
             raise _damaged(self._source)
-        content = answers.read(blob.size)
-        if len(content) != blob.size or answers.read(1) != b"\n":
+        return int(words[2])
+
+    def _read(self, size: int) -> bytes:
+        content = self._answers.read(size)
+        if len(content) != size:
             raise _damaged(self._source)
         return content
 

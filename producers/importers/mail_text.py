@@ -33,7 +33,8 @@ def attachment_lines(message: EmailMessage) -> list[str]:
     lines = []
     for part in message.iter_attachments():
         payload = part.get_payload(decode=True)
-        size = len(payload) if isinstance(payload, bytes) else len(part.as_bytes())
+        inner = part.iter_parts()  # of an attached message or multipart, which has no payload
+        size = len(payload or b"") + sum(len(each.as_bytes()) for each in inner)
         name = one_line(part.get_filename() or "unnamed")
         lines.append(f"Attachment: {name} ({part.get_content_type()}, {size} bytes)")
     return lines

@@ -5,9 +5,11 @@
   is UTC (RFC 5322 §3.3).
 - The actor is the From address with the role `document`: a mail shows what somebody wrote, and its
   sender is unproven. No facts are made of it.
-- The content is, by line: `From: `, `To: `, `Date: `, `Subject: ` (those there are, unfolded), an
-  empty line, the text (`mail_text.py`), and an `Attachment: ` line for each attachment.
-- A malformed message is skipped; the next one goes on.
+- The content is, by line: `From: `, `To: `, `Date: `, `Subject: ` (those there are,
+  unfolded; the date as written), an empty line, the text (`mail_text.py`), and an `Attachment: `
+  line for each attachment.
+- A malformed message is skipped; the next one goes on. A header that cannot be decoded is left out
+  by name.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from pathlib import Path
 from producers.importers.build import derived_id, observation
 from producers.importers.mail_text import UndecodableText, attachment_lines, body_text, one_line
 from producers.importers.report import (
+    Event,
     Item,
     Progress,
     ScopeJson,
@@ -36,10 +39,11 @@ from producers.importers.report import (
     shown,
     unreadable,
 )
-from schemas.errors import InvalidEvent
+from schemas.errors import Fault, InvalidEvent
 from schemas.times import EPOCH, in_range
 
 _HEADERS = ("From", "To", "Date", "Subject")
+_REPLACED = "\N{REPLACEMENT CHARACTER}"  # where the library met bytes that it could not decode
 
 # What the standard library's header and body parsers trip over in malformed mail.
 _MALFORMED = (MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
@@ -50,7 +54,7 @@ def read_mbox(path: Path, scope: ScopeJson, *, progress: Progress = no_progress)
     total = measure_bytes(path)
     position = 0
     for number, raw in enumerate(_messages(path, total), start=1):
-        yield _item(raw.partition(b"\n")[2], f"message {number}", scope)
+        yield from _items(raw.partition(b"\n")[2], f"message {number}", scope)
         position += len(raw)
         progress(min(position, total))
     progress(total)
@@ -94,37 +98,54 @@ def _messages(path: Path, total: int) -> Iterator[bytes]:
         box.close()
 
 
-def _item(raw: bytes, where: str, scope: ScopeJson) -> Item:
+def _items(raw: bytes, where: str, scope: ScopeJson) -> list[Item]:
+    """The observation of a message and what was left out of it, or the reason why there is none."""
     try:
         message = message_from_bytes(raw, policy=modern)
-        return _observation(message, raw, where, scope)
+        headers, spoiled = _headers(message)
+        event = _observation(message, headers, raw, scope)
     except InvalidEvent as error:
-        return Skipped(f"{where}, {error.fault.field}", error.fault.detail, error.fault.remedy)
+        return [Skipped(f"{where}, {error.fault.field}", error.fault.detail, error.fault.remedy)]
     except UndecodableText as error:
-        return Skipped(where, shown(str(error)), "correct the charset of its Content-Type")
+        return [Skipped(where, shown(str(error)), "correct the charset of its Content-Type")]
     except _MALFORMED as error:
-        return Skipped(
-            where, f"malformed: {shown(repr(error))}", "open it in a mail program and save it again"
-        )
+        detail = f"malformed: {shown(repr(error))}"
+        return [Skipped(where, detail, "open it in a mail program and save it again")]
+    reason, remedy = "the header is neither ASCII, nor UTF-8, nor an encoded word", "none: left out"
+    return [event, *(Skipped(f"{where}, {name}", reason, remedy) for name in spoiled)]
 
 
-def _observation(message: EmailMessage, raw: bytes, where: str, scope: ScopeJson) -> Item:
-    headers = {name: one_line(str(message[name])) for name in _HEADERS if message[name]}
+def _headers(message: EmailMessage) -> tuple[dict[str, str], list[str]]:
+    """The headers that are kept, in order, and the names of those whose text cannot be read."""
+    found = {name: one_line(str(message[name])) for name in _HEADERS if message[name]}
+    # As written: the parsed header would print a missing zone as -0000.
+    dates = [str(value) for name, value in message.raw_items() if name.lower() == "date"]
+    found |= {"Date": one_line(dates[0])} if dates else {}
+    spoiled = [name for name, value in found.items() if _REPLACED in value]
+    return {name: value for name, value in found.items() if name not in spoiled}, spoiled
+
+
+def _observation(
+    message: EmailMessage, headers: dict[str, str], raw: bytes, scope: ScopeJson
+) -> Event:
     senders = message["From"].addresses if message["From"] else ()
-    if not senders or not senders[0].addr_spec:
-        return Skipped(where, "no From address", "add the sender's address")
+    if not senders or not senders[0].username:
+        raise InvalidEvent(_fault("From", "no address", "add the sender's address"))
     occurred_at = date_micros(headers.get("Date", ""))
     if occurred_at is None:
-        return Skipped(where, "no Date, or one without a zone", "add the zone, such as +0000")
+        raise InvalidEvent(_fault("Date", "missing or without a zone", "add one, such as +0000"))
     text = body_text(message)
     attachments = attachment_lines(message)
     if not (text.strip() or attachments or headers.get("Subject")):
-        return Skipped(
-            where, "no subject, text or attachment", "none: there is nothing to remember"
-        )
+        raise InvalidEvent(_fault("content", "no subject, text or attachment", "none is needed"))
     lines = [f"{name}: {value}" for name, value in headers.items()]
     content = "\n".join([*lines, "", text.rstrip("\n"), *attachments]) + "\n"
-    own = one_line(str(message["Message-ID"] or "")) or hashlib.sha256(raw).hexdigest()
-    return observation(
-        scope, derived_id("mbox", own), occurred_at, (senders[0].addr_spec, "document"), content
-    )
+    own = one_line(str(message["Message-ID"] or ""))
+    if not own or _REPLACED in own:
+        own = hashlib.sha256(raw).hexdigest()
+    actor = (senders[0].addr_spec, "document")
+    return observation(scope, derived_id("mbox", own), occurred_at, actor, content)
+
+
+def _fault(field: str, detail: str, remedy: str) -> Fault:
+    return Fault("unreadable_mail", field, detail, remedy)
