@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from projections import keys
-from projections.lexical_rows import index_documents
+from projections.lexical_rows import index_again, index_documents
 from projections.receipts import write_receipt
 from projections.rows import (
     Barrier,
@@ -220,7 +220,7 @@ def _assertion(step: _Step) -> None:
     row = _new_fact(step) if old is None else _followed_up(step, old)
     if header.decision != Decision.PARKED and not row.decided_at:
         row = replace(row, decided_at=header.recorded_at)
-    if header.decision in _IN_FORCE and row.ordinal < 0:
+    if header.decision in _IN_FORCE:
         row = _admit(step, row)
     step.state.pending[keys.fact(header.scope, header.record)] = row
     _await(step, row)
@@ -295,14 +295,22 @@ def _followed_up(step: _Step, old: FactRow) -> FactRow:
 
 
 def _admit(step: _Step, row: FactRow) -> FactRow:
-    """The assertion has become a fact: searchable from now on, perhaps expiring."""
-    event = row.event
-    if event is None:
-        return row
-    if event.expires_at is not None:
-        key = keys.expiring(event.expires_at, step.header.scope, step.header.record)
-        step.state.pending[key] = Present(step.header.recorded_at)
-    return replace(row, ordinal=_document(step, True, fact_text(event)))
+    """The assertion is a fact: searchable from now on, perhaps expiring.
+
+    Where the body was replaced by a later entry and destroyed, the place is kept until that entry.
+    """
+    event, scope16 = row.event, step.header.scope
+    if event is not None and event.expires_at is not None and not row.expired:
+        key = keys.expiring(event.expires_at, scope16, step.header.record)
+        step.state.pending[key] = Present(row.decided_at)
+    text = "" if event is None else fact_text(event)
+    if row.ordinal < 0:
+        return replace(row, ordinal=_document(step, True, text))
+    document = step.state.document(scope16, row.ordinal)
+    if document is not None and document.text == "" and text:
+        step.state.pending[keys.document(scope16, row.ordinal)] = replace(document, text=text)
+        index_again(step.state, scope16, row.ordinal)
+    return row
 
 
 def fact_text(event: Assertion) -> str:
@@ -465,7 +473,7 @@ _DELETIONS: dict[int, Callable[[_Step], None]] = {
 
 def _touch(step: _Step, record16: bytes) -> None:
     """Everything awaiting that cites a record, directly or through facts, is due for a decision."""
-    seen = {record16}
+    seen: set[bytes] = set()
     todo = [record16]
     while todo:
         for fact16 in step.state.citing(todo.pop()):

@@ -6,7 +6,7 @@ Rules
   predecessor was never seen is damage: `LedgerCorrupt`, and reads stop.
 - State, head, log offset and intake positions move in one write batch.
 - A missing record key means *erased* only where the ledger says so: a later entry follows up the
-  one whose body it was. Otherwise the fold stops.
+  one whose body it was and names the same event. Otherwise the fold stops.
 - The same code serves the worker, the gateways' followers and a rebuild, so all hold the same bytes.
 """
 
@@ -23,8 +23,8 @@ from projections.evolve import Due, evolve
 from projections.ports import KeyValueStore, Log, LogRecord, Vault
 from projections.rows import Checkpoint, Present, ReceiptRow
 from projections.state import Overlay, StoreReader, fresh_checkpoint
-from schemas.bodies import Body, decode_body, with_quote_key
-from schemas.entry import GENESIS, NONE16, Entry, MalformedEntry, parse_entry
+from schemas.bodies import Body, RefusedBody, decode_body, event_id_of, with_quote_key
+from schemas.entry import GENESIS, NO_FOLLOW_UP, Entry, MalformedEntry, parse_entry
 from schemas.errors import LedgerCorrupt
 from schemas.sealing import Hasher, unseal
 
@@ -58,6 +58,8 @@ class Follower:
         self.vault = vault
         self.hasher = hasher
         self.reader = StoreReader(store)
+        self._later: dict[int, Entry] = {}
+        self._scanned = 0
         self.on_receipts: Callable[[Sequence[ReceiptRow]], None] | None = None
 
     def checkpoint(self) -> Checkpoint:
@@ -100,7 +102,7 @@ class Follower:
         for record, entry, key in zip(records, parsed, record_keys, strict=True):
             if not self._extends(overlay, entry, record.offset):
                 continue
-            body = self._open(entry, key, record.offset)
+            body = self._open(entry, key)
             evolution = evolve(overlay, entry, body, record.offset, self.hasher)
             overlay.apply(evolution.changes)
             due.extend(evolution.due)
@@ -165,27 +167,31 @@ class Follower:
             return True
         return overlay.row(keys.beaten(entry_hash)) is not None
 
-    def _open(self, entry: Entry, key: bytes | None, offset: int) -> Body | None:
-        header = entry.header
-        if key is None:
-            if header.key_id == NONE16 or self._followed_up(header.sequence, offset):
-                return None
+    def _open(self, entry: Entry, key: bytes | None) -> Body:
+        if key is not None:
+            return open_body(self.partition, entry, key)
+        later = self._follow_ups().get(entry.header.sequence)
+        if later is None:
             raise LedgerCorrupt(
                 self.partition,
-                header.sequence,
+                entry.header.sequence,
                 "missing_key",
                 "its record key is not in the vault and no later entry says that it was erased",
             )
-        return open_body(self.partition, entry, key)
+        (key,) = self.vault.get_many([later.header.key_id])
+        replacing = self._open(later, key)
+        return RefusedBody(event_id_of(replacing), entry.header.kind, None)
 
-    def _followed_up(self, sequence: int, offset: int) -> bool:
-        """Whether a later entry replaces the body of entry `sequence`."""
-        at = offset + 1
+    def _follow_ups(self) -> dict[int, Entry]:
+        """Every later entry that replaces another's body, by that other's sequence."""
+        at = max(self._scanned, self.checkpoint().next_offset)
         while records := self.log.read(self.ledger, self.partition, at, BATCH):
-            if any(self._parse(record).header.follows == sequence for record in records):
-                return True
+            for entry in map(self._parse, records):
+                if entry.header.follows != NO_FOLLOW_UP:
+                    self._later[entry.header.follows] = entry
             at = records[-1].offset + 1
-        return False
+        self._scanned = at
+        return self._later
 
 
 def open_body(partition: int, entry: Entry, key: bytes) -> Body:

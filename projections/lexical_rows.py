@@ -20,9 +20,18 @@ def blocks_of(documents: int) -> int:
 
 def index_documents(state: Overlay, scope16: bytes, documents: int) -> None:
     """Write the block that falls due with the `documents`-th text, if one does."""
-    if documents % BLOCK or documents < 2 * BLOCK:
-        return
-    block = blocks_of(documents) - 1
+    if documents % BLOCK == 0 and documents >= 2 * BLOCK:
+        _write_block(state, scope16, blocks_of(documents) - 1)
+
+
+def index_again(state: Overlay, scope16: bytes, ordinal: int) -> None:
+    """Bring the block of a text that has changed up to date, if a block holds it."""
+    block = ordinal // BLOCK
+    if block < blocks_of(state.head(scope16).documents):
+        _write_block(state, scope16, block)
+
+
+def _write_block(state: Overlay, scope16: bytes, block: int) -> None:
     texts = []
     for ordinal in range(block * BLOCK, (block + 1) * BLOCK):
         document = state.document(scope16, ordinal)

@@ -1,12 +1,13 @@
 """The status of an assertion, a function of what it cites (docs/semantics.md §5; I2).
 
 Nothing here is stored: `judge` derives the status anew from the rows, so it cannot depend on the
-order in which things came. Premises on facts are followed recursively and well-founded: a fact met
-again on the way counts as pending, so a cycle never holds itself up.
+order in which things came. Where facts rest on facts it is the least fixed point from all parked,
+so a cycle never holds itself up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
@@ -103,21 +104,60 @@ def observation_gone(row: ObservationRow, horizon: Horizon) -> bool:
     return horizon.covers(row.append) or horizon.in_effect(row.deletions)
 
 
+Verdict = tuple[Status, Reason]
+_WAITING: Verdict = (Status.PARKED, Reason.AWAITING_PREMISES)
+
+
 def judge(
     reader: Reader, scope16: bytes, record16: bytes, row: FactRow, horizon: Horizon
-) -> tuple[Status, Reason]:
+) -> Verdict:
     """Status and, where it is not in force at level accepted, the reason."""
-    return _judge(reader, scope16, record16, row, horizon, frozenset())
+    if not any(w.on_fact for justification in row.witnesses for w in justification):
+        return _judge(reader, scope16, row, horizon, {})
+    return _fixed_point(reader, scope16, record16, row, horizon)[record16]
+
+
+def _fixed_point(
+    reader: Reader, scope16: bytes, record16: bytes, row: FactRow, horizon: Horizon
+) -> dict[bytes, Verdict]:
+    """Verdicts of a fact and all it rests on: from all parked, judged until nothing changes."""
+    rows = {record16: row}
+    todo = [row]
+    while todo:
+        for source16 in _cited_facts(todo.pop()):
+            source = None if source16 in rows else reader.fact(scope16, source16)
+            if source is not None and horizon.knows(source.recorded_at):
+                rows[source16] = source
+                todo.append(source)
+    verdicts = dict.fromkeys(rows, _WAITING)
+    changed = True
+    while changed:
+        changed = False
+        for name, one in rows.items():
+            verdict = _judge(reader, scope16, one, horizon, verdicts)
+            if verdict != verdicts[name]:
+                verdicts[name] = verdict
+                changed = True
+    return verdicts
+
+
+def _cited_facts(row: FactRow) -> list[bytes]:
+    witnesses = (witness for justification in row.witnesses for witness in justification)
+    return [
+        source16
+        for witness, source16 in zip(witnesses, row.sources, strict=False)
+        if witness.on_fact
+    ]
 
 
 def _judge(
     reader: Reader,
     scope16: bytes,
-    record16: bytes,
     row: FactRow,
     horizon: Horizon,
-    path: frozenset[bytes],
-) -> tuple[Status, Reason]:
+    verdicts: Mapping[bytes, Verdict],
+) -> Verdict:
+    """One fact, given what is known of the facts it rests on."""
     if horizon.covers(row.append):
         return Status.COVERED, Reason.BARRIER
     if horizon.in_effect(row.deletions):
@@ -128,7 +168,6 @@ def _judge(
         return Status.DELETED, Reason(row.reason)
     if not row.witnesses:
         return _without_content(reader, scope16, row, horizon)
-    path = path | {record16}
     index = 0
     judged: list[list[tuple[Witness, _Premise]]] = []
     for justification in row.witnesses:
@@ -136,15 +175,16 @@ def _judge(
         for witness in justification:
             source16 = row.sources[index]
             index += 1
-            state = _premise(reader, scope16, source16, witness, horizon, path)
+            if witness.on_fact:
+                state = _on_fact(witness, verdicts.get(source16, _WAITING)[0], horizon)
+            else:
+                state = _on_quote(reader, scope16, source16, witness, horizon)
             premises.append((witness, state))
         judged.append(premises)
     return _resolve(row, judged)
 
 
-def _without_content(
-    reader: Reader, scope16: bytes, row: FactRow, horizon: Horizon
-) -> tuple[Status, Reason]:
+def _without_content(reader: Reader, scope16: bytes, row: FactRow, horizon: Horizon) -> Verdict:
     """Rejected ones and parked ones whose body was destroyed: only their sources are known."""
     for source16 in row.sources:
         source = reader.observation(scope16, source16)
@@ -155,16 +195,9 @@ def _without_content(
     return Status.PARKED, Reason.AWAITING_PREMISES
 
 
-def _premise(
-    reader: Reader,
-    scope16: bytes,
-    source16: bytes,
-    witness: Witness,
-    horizon: Horizon,
-    path: frozenset[bytes],
+def _on_quote(
+    reader: Reader, scope16: bytes, source16: bytes, witness: Witness, horizon: Horizon
 ) -> _Premise:
-    if witness.on_fact:
-        return _fact_premise(reader, scope16, source16, witness, horizon, path)
     source = reader.observation(scope16, source16)
     if source is None or not horizon.knows(source.recorded_at):
         return _Premise.PENDING
@@ -175,32 +208,23 @@ def _premise(
     return _CHECKED[Check(witness.check)]
 
 
-def _fact_premise(
-    reader: Reader,
-    scope16: bytes,
-    source16: bytes,
-    witness: Witness,
-    horizon: Horizon,
-    path: frozenset[bytes],
-) -> _Premise:
-    if source16 in path:
-        return _Premise.PENDING
-    source = reader.fact(scope16, source16)
-    if source is None or not horizon.knows(source.recorded_at):
-        return _Premise.PENDING
-    status, _ = _judge(reader, scope16, source16, source, horizon, path)
-    if status is Status.PARKED:
-        return _Premise.PENDING
-    if status in (Status.COVERED, Status.DELETED):
-        return _Premise.GONE
-    if status in (Status.QUARANTINED, Status.REJECTED):
-        return _Premise.FAILED
-    if witness.check == Check.OK and horizon.knows(witness.recorded_at):
-        return _Premise.OK
-    return _Premise.PENDING
+_OF_FACT = {
+    Status.PARKED: _Premise.PENDING,
+    Status.COVERED: _Premise.GONE,
+    Status.DELETED: _Premise.GONE,
+    Status.QUARANTINED: _Premise.FAILED,
+    Status.REJECTED: _Premise.FAILED,
+}
 
 
-def _resolve(row: FactRow, judged: list[list[tuple[Witness, _Premise]]]) -> tuple[Status, Reason]:
+def _on_fact(witness: Witness, status: Status, horizon: Horizon) -> _Premise:
+    if not status.in_force:
+        return _OF_FACT[status]
+    checked = witness.check == Check.OK and horizon.knows(witness.recorded_at)
+    return _Premise.OK if checked else _Premise.PENDING
+
+
+def _resolve(row: FactRow, judged: list[list[tuple[Witness, _Premise]]]) -> Verdict:
     held = alive = grounded = False
     uncheckable = False
     for justification in judged:

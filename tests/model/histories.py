@@ -257,7 +257,7 @@ class _Author:
             {"quote": "Paris"},
             {"quote": "berlin"},
             {"quote": good, "start": at + 1, "end": at + 1 + len(good)},
-            {"quote": whole, "start": 0, "end": len(text) + 5},
+            {"quote": whole, "start": 5, "end": 5 + len(text)},  # beyond the end
         )
         return premise | self.rng.choice(bad)
 

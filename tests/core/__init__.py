@@ -1,0 +1,1 @@
+"""The core over in-memory stores, against the reference model."""
