@@ -1,8 +1,8 @@
 """Event files: one JSON event a line, UTF-8, passed on as it stands (INTERFACE "Events").
 
 - A byte order mark, CRLF, blank lines and a last line without a newline are fine. A line that is no
-  JSON object, is too long, or holds a NUL or half a character is skipped by its number; the next
-  line goes on.
+  JSON object, says a key twice, is too long, or holds a NUL or half a character is
+  skipped by its number; the next line goes on.
 - The event stays the author's. Only what would be made up at random is filled in: `event_id` from
   SHA-256 of the event, `fact_id` of an assertion and `idempotency_key` from the event id; and
   `scope`, where a line has none at all, from the caller. A missing time stays missing: it means the
@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 from producers.importers.build import derived_id, text_fault
 from producers.importers.report import (
@@ -27,11 +26,12 @@ from producers.importers.report import (
     shown,
     unreadable,
 )
+from schemas.errors import InvalidEvent
 from schemas.limits import REQUEST_BYTES
+from schemas.reading import read_json
 
 LINE_BYTES = REQUEST_BYTES
 _BOM = b"\xef\xbb\xbf"
-_UTF8 = "save the file as UTF-8"
 
 
 def read_jsonl(path: Path, scope: ScopeJson, *, progress: Progress = no_progress) -> Iterator[Item]:
@@ -71,34 +71,26 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
 
 def _event(line: bytes, where: str, scope: ScopeJson) -> Item:
     try:
-        event = json.loads(line.decode(), parse_constant=_refuse_constant)
+        event = read_json(line)
         fault = text_fault(event)
-    except UnicodeDecodeError as error:
-        return Skipped(where, f"not UTF-8 at byte {error.start} of the line", _UTF8)
-    except json.JSONDecodeError as error:
-        return Skipped(where, f"not JSON: {error.msg} at column {error.colno}", "write one event")
-    except ValueError as error:
-        return Skipped(where, f"not JSON: {shown(str(error))}", "write numbers as JSON has them")
+    except InvalidEvent as error:
+        fault = error.fault
     except RecursionError:
-        return Skipped(where, "nested too deeply", "write one flat event a line")
+        return Skipped(where, "nested too deeply", "nest no deeper than events do")
     if fault is not None:
-        return Skipped(f"{where}, {shown(fault.field) or 'a key'}", fault.detail, fault.remedy)
+        place = f"{where}, {shown(fault.field)}" if fault.field else where
+        return Skipped(place, fault.detail, fault.remedy)
     if not isinstance(event, dict):
         return Skipped(where, "not a JSON object", "write one event, a JSON object, a line")
-    if event.get("scope") is None:
+    if "scope" not in event:
         if not scope:
             return Skipped(
                 where, "no scope", "add a scope, or say --tenant, --namespace, --subject"
             )
         event["scope"] = dict(scope)
-    if event.get("event_id") is None:
+    if "event_id" not in event:
         event["event_id"] = derived_id("jsonl", json.dumps(event, sort_keys=True))
-    if event.get("kind") == "assertion" and event.get("fact_id") is None:
-        event["fact_id"] = derived_id("jsonl-fact", str(event["event_id"]))
-    if event.get("idempotency_key") is None:
-        event["idempotency_key"] = event["event_id"]
+    if event.get("kind") == "assertion" and "fact_id" not in event:
+        event["fact_id"] = derived_id("jsonl-fact", json.dumps(event["event_id"]))
+    event.setdefault("idempotency_key", event["event_id"])
     return event
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")

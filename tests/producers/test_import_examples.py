@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from producers.importers import IMPORTERS, read_jsonl
+from schemas.boundary import parse_event
 from tests.producers.importing import SCOPE, Json, check_quotes, facts, imported, passed_on
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -71,6 +72,7 @@ def test_the_events() -> None:
     }
     sources = {e["event_id"]: e["content"] for e in events if e["kind"] == "observation"}
     for event in events:
+        parse_event(event, adapter="importer", now=0, new_id=str)
         if event["kind"] == "assertion":
             check_quotes(event, sources)
             assert event["value"] in event["justifications"][0]["premises"][0]["quote"]
