@@ -65,7 +65,7 @@ class Application:
     ) -> list[answers.Receipt]:
         """Publish in order; with `wait` (seconds), the receipts of those decided in that time."""
         for kind, event in events:
-            self._may_publish(principal, kind, event)
+            self.authorise(principal, kind, event)
         published = self._backend.publish(events)
         deadline = time.monotonic() + wait
         receipts = []
@@ -74,7 +74,8 @@ class Application:
             receipts.append(self._receipt(place, event, kind, row))
         return receipts
 
-    def _may_publish(self, principal: Principal, kind: Kind, event: Event) -> None:
+    def authorise(self, principal: Principal, kind: Kind, event: Event) -> None:
+        """Raise `Forbidden` unless the principal may publish the event."""
         if kind is Kind.CONTROL and not principal.system:
             raise Forbidden(
                 "role_required",

@@ -180,7 +180,7 @@ def _legs(
 
 
 def _exact(query: str, seen: _Seen) -> list[int]:
-    """Facts and conflicts whose entity, attribute or value stands in the query, most names first."""
+    """Facts and conflicts named in the query by entity, attribute or value, most names first."""
     asked = f" {normalise_key(query)} "
     scored = []
     members = {ordinal: [member] for ordinal, (_, member) in seen.facts.items()}

@@ -1,0 +1,1 @@
+"""The HTTP door: thin routes over the application layer (INTERFACE "HTTP")."""
