@@ -204,7 +204,7 @@ def parse_claims(claims: tuple[ClaimBody, ...]) -> tuple[Claim, ...]:
 
 
 def _query(text: str) -> str:
-    check_text(text, "query", QUERY_BYTES)
+    check_text(text, "query", QUERY_BYTES, empty=True)
     return text
 
 

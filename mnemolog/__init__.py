@@ -1,4 +1,6 @@
-"""The front door: the public Python API, the command line, settings, the wiring of each process.
+"""mnemolog: governed memory for agents, on a log. `Memory` is where to begin."""
 
-The composition root: it alone imports every package, and nothing imports it.
-"""
+from mnemolog.memory import AsyncMemory, AsyncScopedMemory, Memory, ScopedMemory
+
+__all__ = ["AsyncMemory", "AsyncScopedMemory", "Memory", "ScopedMemory"]
+__version__ = "0.1.0"

@@ -25,7 +25,7 @@ class Anchoring:
         self._written: dict[int, int] = {}
 
     def check(self, follower: Follower) -> None:
-        """Compare a caught-up follower with its anchor; `LedgerCorrupt` if the log lost anything."""
+        """Compare a caught-up follower with its anchor; `LedgerCorrupt` if entries were lost."""
         partition = follower.partition
         anchor = self.anchors.read(partition)
         checkpoint = follower.checkpoint()

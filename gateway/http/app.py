@@ -6,7 +6,6 @@ spoils only itself.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -20,10 +19,11 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from gateway.application import Application
-from gateway.errors import Forbidden, TooLarge, Unauthenticated, Unprocessable
+from gateway.errors import Forbidden, Unauthenticated, Unprocessable
 from gateway.http import problems
 from gateway.http.docs import DOCS_PAGE
 from gateway.http.limits import BodyLimit
+from gateway.publishing import publish_json
 from gateway.wire import (
     ListParams,
     RecallBody,
@@ -35,12 +35,8 @@ from gateway.wire import (
     parse_claims,
 )
 from schemas import answers
-from schemas.boundary import parse_event
-from schemas.errors import Fault, InvalidEvent
-from schemas.events import Event
-from schemas.ids import uuid7
-from schemas.kinds import KIND_OF_WORD, Kind, Role
-from schemas.limits import REQUEST_BYTES, REQUEST_EVENTS
+from schemas.kinds import KIND_OF_WORD, Role
+from schemas.limits import REQUEST_BYTES
 from schemas.principals import Principal, Registry
 from schemas.reading import read_json
 from schemas.wire import EventJson
@@ -160,80 +156,6 @@ def _events(
                     field="kind",
                 )
         return application.receipt(principal, at.scope(), event_id, kind)
-
-
-def publish_json(
-    application: Application,
-    principal: Principal,
-    body: bytes,
-    lines: bool,
-    clock: Callable[[], int],
-    wait: float,
-) -> list[answers.Receipt]:
-    """Parse and publish; a fault in a single event raises, in an array it is its receipt."""
-    if lines:
-        raws: list[object] = [line for line in body.split(b"\n") if line.strip()]
-    else:
-        document = read_json(body)
-        if not isinstance(document, list):
-            return application.publish(principal, [_parsed(document, principal, clock)], wait)
-        raws = document
-    if len(raws) > REQUEST_EVENTS:
-        raise TooLarge(
-            "too_many_events",
-            f"{len(raws)} events in one request",
-            "send them in parts",
-            limit=str(REQUEST_EVENTS),
-        )
-    return publish_many(application, principal, raws, clock, wait)
-
-
-def publish_many(
-    application: Application,
-    principal: Principal,
-    raws: list[object],
-    clock: Callable[[], int],
-    wait: float,
-) -> list[answers.Receipt]:
-    """Publish the good ones in order; a bad one is answered by its own `rejected` receipt."""
-    receipts: list[answers.Receipt | None] = []
-    good: list[tuple[Kind, Event]] = []
-    for raw in raws:
-        try:
-            event = _parsed(read_json(raw) if isinstance(raw, bytes) else raw, principal, clock)
-            application.authorise(principal, *event)
-        except InvalidEvent as error:
-            receipts.append(_rejected(raw, error.fault))
-        except Forbidden as error:
-            fault = Fault(error.code, "scope", error.detail, error.remedy)
-            receipts.append(_rejected(raw, fault))
-        else:
-            good.append(event)
-            receipts.append(None)
-    published = iter(application.publish(principal, good, wait) if good else ())
-    return [next(published) if receipt is None else receipt for receipt in receipts]
-
-
-def _parsed(raw: object, principal: Principal, clock: Callable[[], int]) -> tuple[Kind, Event]:
-    now = clock()
-    return parse_event(
-        raw, adapter=principal.name, now=now, new_id=lambda: uuid7(now // 1000, os.urandom(10))
-    )
-
-
-def _rejected(raw: object, fault: Fault) -> answers.Receipt:
-    said = raw if isinstance(raw, dict) else {}
-    event_id, kind = said.get("event_id"), said.get("kind")
-    return answers.Receipt(
-        event_id=event_id if isinstance(event_id, str) and event_id.isprintable() else None,
-        kind=kind if kind in KIND_OF_WORD else None,
-        token=None,
-        state="rejected",
-        reason=answers.Reason(
-            code=fault.code, field=fault.field, detail=fault.detail, remedy=fault.remedy
-        ),
-        entry=None,
-    )
 
 
 def _reads(app: FastAPI, application: Application, Caller: Any) -> None:  # noqa: N803
