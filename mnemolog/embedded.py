@@ -25,7 +25,7 @@ from processors.admission import Admission, Rules
 from processors.due import due_controls
 from processors.verify import verify_partitions
 from projections.anchors import FileAnchors
-from projections.follower import Follower, open_body
+from projections.follower import Decided, Follower, open_body
 from projections.kv_rocks import RocksStore
 from projections.log_rocks import RocksLog
 from projections.ports import KeyValueStore, Log, LogRecord, Vault
@@ -84,9 +84,9 @@ class _Part:
         self.next_offset = 0
         self.positions: dict[Kind, int] = {}
 
-    def remember(self, receipts: Sequence[ReceiptRow]) -> None:
-        for receipt in receipts:
-            self.recent[receipt.kind, receipt.offset] = receipt
+    def remember(self, receipts: Sequence[Decided]) -> None:
+        for one in receipts:
+            self.recent[one.kind, one.offset] = one.receipt
         while len(self.recent) > RECENT:
             self.recent.popitem(last=False)
 

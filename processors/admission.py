@@ -25,7 +25,7 @@ from processors.draft import Draft
 from processors.receive import receive
 from projections import keys
 from projections.evolve import Due, evolve
-from projections.follower import Follower
+from projections.follower import Decided, Follower, decided
 from projections.ports import LogRecord
 from projections.rows import ReceiptRow
 from projections.state import Overlay
@@ -55,7 +55,7 @@ class _Plan(NamedTuple):
     overlay: Overlay
     entries: list[Entry]
     record_keys: list[tuple[bytes, bytes]]
-    receipts: list[ReceiptRow]
+    receipts: list[Decided]
 
 
 class Admission:
@@ -153,7 +153,7 @@ class Admission:
         plan.overlay.apply(evolution.changes)
         plan.entries.append(entry)
         plan.record_keys.append((key.key_id, key.key))
-        plan.receipts.append(evolution.receipt)
+        plan.receipts.append(decided(entry, evolution))
         return evolution.due
 
     def _write(self, plan: _Plan) -> bool:
@@ -184,11 +184,11 @@ class Admission:
             found.extend(record.value for record in records)
         return found
 
-    def _tell_rejections(self, receipts: Sequence[ReceiptRow]) -> None:
+    def _tell_rejections(self, receipts: Sequence[Decided]) -> None:
         refused = [
-            (rejection(self._topics, receipt), ())
-            for receipt in receipts
-            if receipt.decision in (Decision.REJECTED, Decision.DEAD_LETTERED)
+            (rejection(self._topics, one.receipt), ())
+            for one in receipts
+            if one.receipt.decision in (Decision.REJECTED, Decision.DEAD_LETTERED)
         ]
         if refused:
             follower = self.follower

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from projections import keys
-from projections.evolve import Due, evolve
+from projections.evolve import Due, Evolution, evolve
 from projections.ports import KeyValueStore, Log, LogRecord, Vault
 from projections.rows import Checkpoint, Present, ReceiptRow
 from projections.state import Overlay, StoreReader, fresh_checkpoint
@@ -31,12 +31,23 @@ from schemas.sealing import Hasher, unseal
 BATCH = 1000
 
 
+class Decided(NamedTuple):
+    """The receipt that an intake record (kind, offset) was given.
+
+    A repeat's receipt is the first's, so it does not tell its own place.
+    """
+
+    kind: int
+    offset: int
+    receipt: ReceiptRow
+
+
 class Folded(NamedTuple):
     """What a stretch of ledger did: entries folded, dues it raised, receipts it gave."""
 
     entries: int
     due: list[Due]
-    receipts: list[ReceiptRow]
+    receipts: list[Decided]
 
 
 class Follower:
@@ -60,7 +71,7 @@ class Follower:
         self.reader = StoreReader(store)
         self._later: dict[int, Entry] = {}
         self._scanned = 0
-        self.on_receipts: Callable[[Sequence[ReceiptRow]], None] | None = None
+        self.on_receipts: Callable[[Sequence[Decided]], None] | None = None
 
     def checkpoint(self) -> Checkpoint:
         """How far the store is."""
@@ -98,7 +109,7 @@ class Follower:
         key_ids = [entry.header.key_id for entry in parsed]
         record_keys = self.vault.get_many(key_ids)
         due: list[Due] = []
-        receipts: list[ReceiptRow] = []
+        receipts: list[Decided] = []
         for record, entry, key in zip(records, parsed, record_keys, strict=True):
             if not self._extends(overlay, entry, record.offset):
                 continue
@@ -106,11 +117,11 @@ class Follower:
             evolution = evolve(overlay, entry, body, record.offset, self.hasher)
             overlay.apply(evolution.changes)
             due.extend(evolution.due)
-            receipts.append(evolution.receipt)
+            receipts.append(decided(entry, evolution))
         self.commit(overlay, receipts)
         return Folded(len(receipts), due, receipts)
 
-    def commit(self, overlay: Overlay, receipts: Sequence[ReceiptRow]) -> None:
+    def commit(self, overlay: Overlay, receipts: Sequence[Decided]) -> None:
         """Write an overlay in one batch, destroy the keys it doomed, tell who waits."""
         self.store.write(overlay.encoded())
         doomed = [key[1:] for key in overlay.pending if key[:1] == keys.ALL_DOOMED]
@@ -192,6 +203,11 @@ class Follower:
             at = records[-1].offset + 1
         self._scanned = at
         return self._later
+
+
+def decided(entry: Entry, evolution: Evolution) -> Decided:
+    """The receipt with the place of the intake record that it answers."""
+    return Decided(entry.header.kind, entry.header.offset, evolution.receipt)
 
 
 def open_body(partition: int, entry: Entry, key: bytes) -> Body:

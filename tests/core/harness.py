@@ -121,7 +121,7 @@ class Core:
             seen: list[Any] = []
             self.follower.on_receipts = seen.extend
             self.admission.admit([intake(record)])
-            receipt = seen[0]
+            receipt = seen[0].receipt
             code = receipt.fault.code if receipt.fault else Reason(receipt.reason).code
             self.receipts.append((RECEIPT_STATE[Decision(receipt.decision)], code))
             self.steps.append(self.follower.checkpoint().recorded_at)
