@@ -45,6 +45,27 @@ MAX_WAIT = 30.0
 _bearer = HTTPBearer(auto_error=False, description="an API key (`mnemolog keys add`)")
 
 
+def caller(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> Principal:
+    """The principal of the API key; 401 otherwise."""
+    if credentials is not None:
+        registry: Registry = request.app.state.registry()
+        principal = registry.by_api_key(credentials.credentials)
+        if principal is not None:
+            return principal
+    raise Unauthenticated(
+        "unknown_key",
+        "the request carries no API key that is known here",
+        "send Authorization: Bearer KEY; make one with: mnemolog keys add NAME",
+    )
+
+
+Caller = Annotated[Principal, Depends(caller)]
+Params = Annotated[ListParams, Query()]
+
+
 class Counters:
     """What /metrics tells."""
 
@@ -88,33 +109,16 @@ def create_app(
         counters.seconds.labels(route).observe(time.perf_counter() - began)
         return response
 
-    def caller(
-        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-    ) -> Principal:
-        if credentials is not None:
-            principal = registry().by_api_key(credentials.credentials)
-            if principal is not None:
-                return principal
-        raise Unauthenticated(
-            "unknown_key",
-            "the request carries no API key that is known here",
-            "send Authorization: Bearer KEY; make one with: mnemolog keys add NAME",
-        )
-
-    Caller = Annotated[Principal, Depends(caller)]  # noqa: N806
-    _events(app, application, clock, counters, Caller)
-    _reads(app, application, Caller)
-    _operations(app, application, counters, Caller)
+    app.state.registry = registry
+    _events(app, application, clock, counters)
+    _reads(app, application)
+    _operations(app, application, counters)
     _describe(app)
     return app
 
 
 def _events(
-    app: FastAPI,
-    application: Application,
-    clock: Callable[[], int],
-    counters: Counters,
-    Caller: Any,  # noqa: N803
+    app: FastAPI, application: Application, clock: Callable[[], int], counters: Counters
 ) -> None:
     @app.post(
         "/v1/events",
@@ -158,9 +162,7 @@ def _events(
         return application.receipt(principal, at.scope(), event_id, kind)
 
 
-def _reads(app: FastAPI, application: Application, Caller: Any) -> None:  # noqa: N803
-    Params = Annotated[ListParams, Query()]  # noqa: N806
-
+def _reads(app: FastAPI, application: Application) -> None:
     @app.post("/v1/recall", response_model=answers.Recall, openapi_extra=_body(RecallBody))
     async def recall(request: Request, principal: Caller) -> Any:
         """What bears on this?"""
@@ -229,12 +231,7 @@ def _reads(app: FastAPI, application: Application, Caller: Any) -> None:  # noqa
         return application.head(principal, at.scope())
 
 
-def _operations(
-    app: FastAPI,
-    application: Application,
-    counters: Counters,
-    Caller: Any,  # noqa: N803
-) -> None:
+def _operations(app: FastAPI, application: Application, counters: Counters) -> None:
     @app.post("/v1/admin/verify", response_model=answers.Verification)
     def verify(principal: Caller, deep: bool = False) -> Any:
         """Check the ledger; role operator."""
