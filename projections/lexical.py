@@ -35,7 +35,7 @@ from projections.postings import (
     FREQUENCY_LIMIT,
     LENGTHS_KEY,
     bucket_key,
-    open_row,
+    checked,
     read_lengths,
     read_postings,
     unpack,
@@ -125,28 +125,27 @@ def _blocks(store: LexicalStore, scope: bytes, terms: Sequence[str], hidden: Set
     blocks = range(store.block_count(scope))
     row_keys = [LENGTHS_KEY, *dict.fromkeys(map(bucket_key, terms))]
     wanted = [(block, key) for key in row_keys for block in blocks]
-    rows = store.block_rows(scope, wanted)
-    bodies: dict[bytes, list[bytes]] = {key: [] for key in row_keys}
-    for (block, key), row in zip(wanted, rows, strict=True):
-        bodies[key].append(open_row(block, key, row))
+    rows: dict[bytes, list[bytes]] = {key: [] for key in row_keys}
+    for (block, key), row in zip(wanted, store.block_rows(scope, wanted), strict=True):
+        rows[key].append(checked(block, key, row))
 
-    lengths = read_lengths(b"".join(bodies[LENGTHS_KEY]))
+    lengths = read_lengths(rows[LENGTHS_KEY])
+    unseen = np.array([at for at in hidden if 0 <= at < len(lengths)], np.int64)
     visible = np.ones(len(lengths), np.bool_)
-    unseen = [ordinal for ordinal in hidden if 0 <= ordinal < len(lengths)]
     visible[unseen] = False
     postings = []
     for term in terms:
         name = term.encode()
-        packed = [read_postings(body, name) for body in bodies[bucket_key(term)]]
+        packed = [read_postings(row, name) for row in rows[bucket_key(term)]]
         places, frequencies = unpack(b"".join(packed))
         places += np.repeat(np.arange(len(packed)) * BLOCK, [len(part) // 2 for part in packed])
-        if unseen:
+        if len(unseen):
             seen = visible[places]
             places, frequencies = places[seen], frequencies[seen]
         postings.append((places, frequencies))
     return _Area(
-        documents=int(visible.sum()),
-        characters=int(lengths.sum(where=visible, dtype=np.int64)),
+        documents=len(lengths) - len(unseen),
+        characters=int(lengths.sum(dtype=np.int64) - lengths[unseen].sum(dtype=np.int64)),
         ordinals=np.arange(len(lengths)),
         lengths=lengths.astype(np.float64),
         postings=postings,

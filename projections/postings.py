@@ -28,7 +28,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, count, pairwise
 from typing import Final
 
@@ -106,37 +106,36 @@ def _bucket_body(terms: Sequence[tuple[bytes, bytes]]) -> bytes:
     return b"".join([head, ends.tobytes(), names, *(postings for _, postings in terms)])
 
 
-def _check(block: int, key: bytes, body: bytes) -> bytes:
+def _check(block: int, key: bytes, body: bytes | memoryview) -> bytes:
     return _U32.pack(zlib.crc32(body, zlib.crc32(_U32.pack(block) + key)))
 
 
-def open_row(block: int, key: bytes, row: bytes | None) -> bytes:
-    """The body of a stored row. Raises `PostingsDamaged` if it is not what was stored there."""
+def checked(block: int, key: bytes, row: bytes | None) -> bytes:
+    """A row as it was read. Raises `PostingsDamaged` if it is not what was stored there."""
     if row is None:
         raise PostingsDamaged(block, key, "is missing")
-    body = row[:-4]
-    if row[-4:] != _check(block, key, body):
+    if row[-4:] != _check(block, key, memoryview(row)[:-4]):
         raise PostingsDamaged(block, key, "does not fit its check sum")
-    return body
+    return row
 
 
-def read_lengths(body: bytes) -> NDArray[np.uint32]:
-    """The lengths in a row's body, or in several joined, in order of ordinals."""
-    return np.frombuffer(body, "<u4")
+def read_lengths(rows: Iterable[bytes]) -> NDArray[np.uint32]:
+    """The lengths in checked rows of lengths, one after the other."""
+    return np.frombuffer(b"".join(row[:-4] for row in rows), "<u4")
 
 
-def read_postings(body: bytes, term: bytes) -> bytes:
-    """A term's packed postings in its bucket's body, two bytes each; empty if it has none."""
-    terms, names_length = _BUCKET_HEAD.unpack_from(body)
+def read_postings(row: bytes, term: bytes) -> bytes:
+    """A term's packed postings in its bucket's checked row, two bytes each; empty if none."""
+    terms, names_length = _BUCKET_HEAD.unpack_from(row)
     names = 8 + 4 * terms
     postings = names + names_length
-    at = body.find(b"\0%b\0" % term, names, postings)
+    at = row.find(b"\0%b\0" % term, names, postings)
     if at < 0:
         return b""
-    index = body.count(b"\0", names, at)
-    start = _U32.unpack_from(body, 4 + 4 * index)[0] if index else 0
-    end = _U32.unpack_from(body, 8 + 4 * index)[0]
-    return body[postings + 2 * start : postings + 2 * end]
+    index = row.count(b"\0", names, at)
+    start = _U32.unpack_from(row, 4 + 4 * index)[0] if index else 0
+    end = _U32.unpack_from(row, 8 + 4 * index)[0]
+    return row[postings + 2 * start : postings + 2 * end]
 
 
 def unpack(postings: bytes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -223,6 +223,8 @@ def count_terms(forms: Sequence[str], terms: Sequence[str]) -> list[dict[int, in
     others = sorted(set(range(len(terms))).difference(plain))
     _count_plain_words(forms, {terms[at]: found[at] for at in plain})
     for place, form in enumerate(forms):
+        if not others and form.isascii():
+            continue
         sought = others if form.isascii() else range(len(terms))
         if any(terms[at] in form for at in sought):
             words = Counter(tokens_of(form))
@@ -236,7 +238,7 @@ def _count_plain_words(forms: Sequence[str], found: Mapping[str, dict[int, int]]
     """Count words without joiners in those of the forms that are ASCII, in all of them at once."""
     plain_forms = [form if form.isascii() else "" for form in forms]
     ends = list(accumulate(len(form) + 1 for form in plain_forms))
-    joined = b" %b " % " ".join(plain_forms).encode().translate(_ASCII_WORDS)
+    joined = " ".join(["", *plain_forms, ""]).encode().translate(_ASCII_WORDS)
     for word, counts in found.items():
         sought = b" %b " % word.encode()
         at = joined.find(sought)

@@ -15,7 +15,7 @@ from projections.postings import (
     PostingsDamaged,
     bucket_key,
     build_block,
-    open_row,
+    checked,
     read_lengths,
     read_postings,
     unpack,
@@ -29,7 +29,7 @@ def block_of(*texts: str) -> list[str]:
 
 def postings_of(rows: dict[bytes, bytes], block: int, term: str) -> dict[int, int]:
     key = bucket_key(term)
-    places, frequencies = unpack(read_postings(open_row(block, key, rows[key]), term.encode()))
+    places, frequencies = unpack(read_postings(checked(block, key, rows[key]), term.encode()))
     return dict(zip(places.tolist(), frequencies.tolist(), strict=True))
 
 
@@ -70,7 +70,7 @@ def test_a_block_holds_every_token_of_every_text(few: list[str], block: int) -> 
         expected = {place: tokens(text).count(term) for place, text in enumerate(texts)}
         found = postings_of(rows, block, term)
         assert found == {place: count for place, count in expected.items() if count}
-    lengths = read_lengths(open_row(block, LENGTHS_KEY, rows[LENGTHS_KEY]))
+    lengths = read_lengths([checked(block, LENGTHS_KEY, rows[LENGTHS_KEY])])
     assert lengths.tolist() == [len(search_form(text)) for text in texts]
 
 
@@ -96,15 +96,15 @@ def test_a_missing_changed_or_misplaced_row_is_damage() -> None:
     rows = build_block(0, block_of("Berlin"))
     key = bucket_key("berlin")
     row = rows[key]
-    assert open_row(0, key, row)
+    assert checked(0, key, row) == row
     for at in range(len(row)):
         with pytest.raises(PostingsDamaged, match="check sum"):
-            open_row(0, key, row[:at] + bytes((row[at] ^ 1,)) + row[at + 1 :])
+            checked(0, key, row[:at] + bytes((row[at] ^ 1,)) + row[at + 1 :])
         with pytest.raises(PostingsDamaged, match="check sum"):
-            open_row(0, key, row[:at])
+            checked(0, key, row[:at])
     with pytest.raises(PostingsDamaged, match="missing"):
-        open_row(0, key, None)
+        checked(0, key, None)
     with pytest.raises(PostingsDamaged, match="check sum"):
-        open_row(1, key, row)
+        checked(1, key, row)
     with pytest.raises(PostingsDamaged, match="check sum"):
-        open_row(0, bucket_key("paris"), row)
+        checked(0, bucket_key("paris"), row)

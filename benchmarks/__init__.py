@@ -1,0 +1,1 @@
+"""Measurements; each module runs alone with `python -m benchmarks.NAME`."""
