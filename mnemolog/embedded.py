@@ -10,33 +10,32 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
 
 from gateway.backend import Published, Reach
-from gateway.errors import LedgerDamaged
 from mnemolog.anchoring import Anchoring
 from mnemolog.data_directory import DataDirectory
+from mnemolog.parts import Part, Turnstile
 from processors.admission import Admission, Rules
 from processors.due import due_controls
 from processors.verify import verify_partitions
 from projections.anchors import FileAnchors
-from projections.follower import Decided, Follower, open_body
+from projections.follower import Follower
 from projections.kv_rocks import RocksStore
 from projections.log_rocks import RocksLog
-from projections.ports import KeyValueStore, Log, LogRecord, Vault
+from projections.ports import Log, LogRecord, Vault
 from projections.rows import ReceiptRow
 from projections.state import Reader
 from projections.vault import RocksVault
 from schemas import answers
 from schemas.bodies import Body
 from schemas.codec import Codec
-from schemas.entry import Entry, parse_entry
-from schemas.errors import LedgerCorrupt, MnemologError, Unavailable, ViewBehind
+from schemas.entry import Entry
+from schemas.errors import LedgerCorrupt, MnemologError, Unavailable
 from schemas.events import Deletion, Event
 from schemas.kinds import Kind
 from schemas.master import MasterKey
@@ -56,44 +55,18 @@ SCHEDULE_S = 1.0
 ANCHOR_S = 1.0
 
 
-class _Turnstile:
-    """A store whose commits wait for readers and the other way round."""
+class _Admitting(Part):
+    """A partition that is admitted to in this process."""
 
-    def __init__(self, store: KeyValueStore, lock: threading.RLock) -> None:
-        self.inner = store
-        self._lock = lock
-        self.get = store.get
-        self.get_many = store.get_many
-        self.scan = store.scan
-        self.close = store.close
-
-    def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
-        with self._lock:
-            self.inner.write(changes, sync=sync)
-
-
-class _Part:
-    """One partition: follower, admission, what was decided recently, and its damage if any."""
-
-    def __init__(self, follower: Follower, admission: Admission, lock: threading.RLock) -> None:
-        self.follower = follower
+    def __init__(
+        self,
+        follower: Follower,
+        admission: Admission,
+        lock: threading.RLock,
+        changed: threading.Condition,
+    ) -> None:
+        super().__init__(follower, lock, changed)
         self.admission = admission
-        self.lock = lock
-        self.recent: OrderedDict[tuple[int, int], ReceiptRow] = OrderedDict()
-        self.damage: LedgerCorrupt | None = None
-        self.next_offset = 0
-        self.positions: dict[Kind, int] = {}
-
-    def remember(self, receipts: Sequence[Decided]) -> None:
-        for one in receipts:
-            self.recent[one.kind, one.offset] = one.receipt
-        while len(self.recent) > RECENT:
-            self.recent.popitem(last=False)
-
-    def note(self) -> None:
-        checkpoint = self.follower.checkpoint()
-        self.next_offset = checkpoint.next_offset
-        self.positions = {kind: checkpoint.positions[kind] for kind in Kind}
 
 
 class Embedded:
@@ -113,6 +86,7 @@ class Embedded:
         self._clock = clock or (lambda: time.time_ns() // 1000)
         self._keys = key_source or RandomKeys()
         self._keep_intake = keep_intake
+        self._changed = threading.Condition()
         directory.acquire()
         try:
             self._open(master)
@@ -121,7 +95,6 @@ class Embedded:
             self._close_parts()
             directory.release()
             raise
-        self._changed = threading.Condition()
         self._admitting = threading.Lock()
         self._stop = threading.Event()
         self._waiters = 0
@@ -145,7 +118,7 @@ class Embedded:
         self._policy_stamp = _stamp(self._policy_path)
         self._gateway_signer = built_in_signer(master, GATEWAY)
         self._agents_signer = built_in_signer(master, AGENTS)
-        self._parts: list[_Part] = []
+        self._parts: list[_Admitting] = []
         self._log: Log | None = None
         self._vault: Vault | None = None
         self.log = self._log = RocksLog(
@@ -159,18 +132,16 @@ class Embedded:
         for number in range(self.partitions):
             self._parts.append(self._part(number, generation))
 
-    def _part(self, number: int, generation: Path) -> _Part:
+    def _part(self, number: int, generation: Path) -> _Admitting:
         lock = threading.RLock()
         store = RocksStore(generation / f"p{number}", create=True)
         follower = Follower(
-            number, self.log, self.topics.ledger, _Turnstile(store, lock), self.vault, self.hasher
+            number, self.log, self.topics.ledger, Turnstile(store, lock), self.vault, self.hasher
         )
         admission = Admission(
             follower, self.topics, self._codec, self._keys, self._clock, self._rules
         )
-        part = _Part(follower, admission, lock)
-        follower.on_receipts = part.remember
-        return part
+        return _Admitting(follower, admission, lock, self._changed)
 
     def _resume(self) -> None:
         for part in self._parts:
@@ -178,7 +149,7 @@ class Embedded:
                 part.admission.resume()
                 self.anchoring.check(part.follower)
             except LedgerCorrupt as error:
-                self._damaged(part, error)
+                part.damaged(error)
             part.note()
 
     def _rules(self) -> Rules:
@@ -226,15 +197,10 @@ class Embedded:
     @contextmanager
     def reading(self, partition: int) -> Iterator[Reader]:
         """A consistent view of a partition while admission's commits wait."""
-        part = self._parts[partition]
         self._waiters += 1
         try:
-            with part.lock:
-                if part.damage is not None:
-                    raise LedgerDamaged(
-                        "ledger_damaged", str(part.damage), "type: mnemolog verify --deep"
-                    )
-                yield part.follower.reader
+            with self._parts[partition].reading() as reader:
+                yield reader
         finally:
             self._waiters -= 1
 
@@ -247,19 +213,7 @@ class Embedded:
 
     def reach(self, partition: int, goal: Reach, timeout: float) -> None:
         """Wait until a partition's view has folded that much."""
-        part = self._parts[partition]
-        with self._changed:
-            there = self._changed.wait_for(
-                lambda: part.damage is not None or _covers(part, goal), timeout
-            )
-        if part.damage is not None:
-            raise LedgerDamaged("ledger_damaged", str(part.damage), "type: mnemolog verify --deep")
-        if not there:
-            raise ViewBehind(
-                f"partition {partition}",
-                "the view has not caught up with the log in time",
-                "ask again; if it lasts, look at /readyz and the log of the process",
-            )
+        self._parts[partition].reach(goal, timeout)
 
     def outcome(self, published: Published) -> ReceiptRow | None:
         """The receipt of a recently decided event."""
@@ -267,20 +221,7 @@ class Embedded:
 
     def entries(self, partition: int) -> Iterator[tuple[Entry, Body | None]]:
         """The folded part of a partition's ledger."""
-        part = self._parts[partition]
-        follower = part.follower
-        at = 0
-        while at < part.next_offset:
-            records = self.log.read(self.topics.ledger, partition, at, 1000)
-            if not records:
-                return
-            at = records[-1].offset + 1
-            entries = [parse_entry(record.value) for record in records]
-            found = follower.vault.get_many([entry.header.key_id for entry in entries])
-            for entry, key in zip(entries, found, strict=True):
-                row = follower.reader.entry(entry.header.sequence)
-                if row is not None and row.hash == entry.hash:
-                    yield entry, None if key is None else open_body(partition, entry, key)
+        return self._parts[partition].entries()
 
     def problems(self) -> list[str]:
         """Why this process is not ready."""
@@ -331,12 +272,11 @@ class Embedded:
         follower.catch_up(limit=1000)
         return follower.checkpoint().next_offset - before
 
-    def _switch(self, rebuilt: list[_Part]) -> None:
+    def _switch(self, rebuilt: list[_Admitting]) -> None:
         for number, new in enumerate(rebuilt):
             old = self._parts[number]
             with old.lock:
-                new.recent = old.recent
-                new.follower.on_receipts = new.remember
+                new.recent.update(old.recent)
                 new.note()
                 self._parts[number] = new
                 old.follower.store.close()
@@ -372,7 +312,7 @@ class Embedded:
         with self._admitting:
             return sum(self._admit_part(part) for part in self._parts if part.damage is None)
 
-    def _admit_part(self, part: _Part) -> int:
+    def _admit_part(self, part: _Admitting) -> int:
         number = part.follower.partition
         limit = BATCH if not self._waiters else BATCH // 4
         records: list[LogRecord] = []
@@ -384,27 +324,21 @@ class Embedded:
             return 0
         records.sort(key=lambda record: record.append_ms)
         try:
-            admitted = part.admission.admit(_whole_topics(records, limit))
+            admitted = part.admission.admit(records[:limit])
         except LedgerCorrupt as error:
-            self._damaged(part, error)
-            admitted = 0
-        with self._changed:
-            part.note()
-            self._changed.notify_all()
+            part.damaged(error)
+            return 0
+        part.note()
         if not self._keep_intake:
             self._truncate(part)
         return admitted
 
-    def _truncate(self, part: _Part) -> None:
+    def _truncate(self, part: _Admitting) -> None:
         """Drop admitted intake: what is in the ledger is nowhere else in clear."""
         number = part.follower.partition
         for kind, topic in self.topics.intake.items():
             if self.log.start(topic, number) < part.positions[kind]:
                 self.log.truncate(topic, number, part.positions[kind])
-
-    def _damaged(self, part: _Part, error: LedgerCorrupt) -> None:
-        log.error("ledger damaged", partition=error.partition, what=error.what, detail=error.detail)
-        part.damage = error
 
     def _schedule(self) -> None:
         while not self._stop.wait(SCHEDULE_S):
@@ -450,17 +384,6 @@ class Embedded:
             self._vault.close()
         if self._log is not None:
             self._log.close()
-
-
-def _covers(part: _Part, goal: Reach) -> bool:
-    return part.next_offset >= goal.ledger and all(
-        part.positions.get(kind, 0) >= end for kind, end in goal.intake.items()
-    )
-
-
-def _whole_topics(records: list[LogRecord], limit: int) -> list[LogRecord]:
-    """The first `limit` records by append time: a prefix of each topic."""
-    return records[:limit]
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

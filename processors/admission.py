@@ -79,6 +79,7 @@ class Admission:
 
     def resume(self) -> None:
         """Fold to the ledger's end and settle what a crash may have left undecided."""
+        self.follower.check_log()
         self.follower.catch_up()
         self.follower.destroy_leftovers()
         while True:
@@ -200,7 +201,7 @@ def _due_of(key: bytes) -> Due:
 
 
 def in_order_of_append(records: Sequence[LogRecord]) -> list[LogRecord]:
-    """By append time where topics' own orders allow: what causes tends to come before its effect."""
+    """By append time where topics' own orders allow: causes tend to come before effects."""
     latest: dict[str, int] = {}
     placed = []
     for record in records:

@@ -48,7 +48,7 @@ def without_words(event: Assertion) -> Assertion:
 
 
 def bind(event: Assertion, scope16: bytes, state: Reader, hasher: Hasher, now: int) -> Bound:
-    """Judge each premise against what is there; those whose source has not come keep their words."""
+    """Judge each premise; those whose source has not come keep their words."""
     sources: list[bytes] = []
     justifications = []
     for justification in event.justifications:
@@ -78,7 +78,8 @@ def _on_fact(fact_id: str, scope16: bytes, source16: bytes, state: Reader, now: 
 def _on_quote(
     premise: Premise, scope16: bytes, source16: bytes, state: Reader, now: int
 ) -> Witness:
-    assert premise.observation is not None and premise.quote is not None
+    assert premise.observation is not None
+    assert premise.quote is not None
     pending = Witness(
         False,
         premise.observation,

@@ -514,7 +514,8 @@ def _control(step: _Step) -> None:
 def _timeout(step: _Step, event: Control) -> None:
     header = step.header
     row = step.state.fact(header.scope, header.target)
-    assert row is not None and row.decision == Decision.PARKED
+    assert row is not None
+    assert row.decision == Decision.PARKED
     step.state.pending[keys.fact(header.scope, header.target)] = replace(
         row, timed_out=header.recorded_at
     )

@@ -7,7 +7,7 @@ Rules
 - State, head, log offset and intake positions move in one write batch.
 - A missing record key means *erased* only where the ledger says so: a later entry follows up the
   one whose body it was and names the same event. Otherwise the fold stops.
-- The same code serves the worker, the gateways' followers and a rebuild, so all hold the same bytes.
+- The same code serves the worker, the gateways' followers and a rebuild: all hold the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from projections.rows import Checkpoint, Present, ReceiptRow
 from projections.state import Overlay, StoreReader, fresh_checkpoint
 from schemas.bodies import Body, RefusedBody, decode_body, event_id_of, with_quote_key
 from schemas.entry import GENESIS, NO_FOLLOW_UP, Entry, MalformedEntry, parse_entry
-from schemas.errors import LedgerCorrupt
+from schemas.errors import LedgerCorrupt, Unavailable
 from schemas.sealing import Hasher, unseal
 
 BATCH = 1000
@@ -82,6 +82,26 @@ class Follower:
         overlay = Overlay(self.reader)
         overlay.pending[keys.CHECKPOINT] = self.checkpoint()
         return overlay
+
+    def check_log(self) -> None:
+        """Refuse a log that is not the one that was folded, or that ends before the checkpoint."""
+        checkpoint = self.checkpoint()
+        if checkpoint.identity != self.log.identity():
+            raise Unavailable(
+                f"partition {self.partition}",
+                "its store was folded from another ledger: the topic was re-created, or this is "
+                "another cluster",
+                "restore that ledger, or remove the store to fold this one anew",
+            )
+        end = self.log.end(self.ledger, self.partition)
+        if end < checkpoint.next_offset:
+            missing = checkpoint.next_offset - end
+            raise LedgerCorrupt(
+                self.partition,
+                checkpoint.count,
+                "truncated",
+                f"the log ends {missing} records before what was folded",
+            )
 
     def catch_up(self, limit: int | None = None) -> Folded:
         """Fold what the ledger has beyond the checkpoint, up to its end (or `limit` records)."""

@@ -39,7 +39,10 @@ class KeyValueStore(Protocol):
 
 
 class LogRecord(NamedTuple):
-    """One record of a topic partition; `append_ms` is the log's own clock, in milliseconds."""
+    """One record of a topic partition; `append_ms` is the log's own clock, in milliseconds.
+
+    `key` is only there in compacted topics.
+    """
 
     topic: str
     partition: int
@@ -47,6 +50,7 @@ class LogRecord(NamedTuple):
     append_ms: int
     value: bytes | None
     headers: Headers
+    key: bytes = b""
 
 
 class Log(Protocol):

@@ -116,8 +116,8 @@ class FactRow(msgspec.Struct, frozen=True, array_like=True):
     """An owned fact id, whatever became of it.
 
     `recorded_at` is the τ of its first entry, `decision`/`reason` are those of its last one;
-    `decided_at` is the τ at which it was first more than parked (0: not yet); `sources` are the hashes of what
-    it cites, one a premise in order, also after `witnesses` are gone.
+    `decided_at` is the τ at which it was first more than parked (0: not yet); `sources` are the
+    hashes of what it cites, one a premise in order, also after `witnesses` are gone.
     """
 
     sequence: int

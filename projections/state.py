@@ -1,6 +1,6 @@
 """Typed reading and writing of a partition's state, over any `KeyValueStore`.
 
-A `View` only reads. An `Overlay` is a view with uncommitted rows on top: `evolve` returns `Changes`,
+A `Reader` only reads. An `Overlay` is one with uncommitted rows on top: `evolve` returns `Changes`,
 the overlay takes them, and the writer flushes them in one batch with the checkpoint, so state and
 position move together or not at all.
 """

@@ -1,0 +1,125 @@
+"""One partition in a process that serves reads: lock, progress, recent receipts, damage."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import structlog
+
+from gateway.backend import Reach
+from gateway.errors import LedgerDamaged
+from projections.follower import Decided, Follower, open_body
+from projections.ports import KeyValueStore
+from projections.rows import ReceiptRow
+from projections.state import Reader
+from schemas.bodies import Body
+from schemas.entry import Entry, parse_entry
+from schemas.errors import LedgerCorrupt, ViewBehind
+from schemas.kinds import Kind
+
+log = structlog.get_logger()
+RECENT = 20_000
+
+
+class Turnstile:
+    """A store whose commits wait for readers and the other way round."""
+
+    def __init__(self, store: KeyValueStore, lock: threading.RLock) -> None:
+        self._inner = store
+        self._lock = lock
+        self.get = store.get
+        self.get_many = store.get_many
+        self.scan = store.scan
+        self.close = store.close
+
+    def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
+        """Write while nobody reads."""
+        with self._lock:
+            self._inner.write(changes, sync=sync)
+
+
+class Part:
+    """One partition's follower as readers meet it; `changed` is shared by a process's parts."""
+
+    def __init__(
+        self, follower: Follower, lock: threading.RLock, changed: threading.Condition
+    ) -> None:
+        self.follower = follower
+        self.lock = lock
+        self.recent: OrderedDict[tuple[int, int], ReceiptRow] = OrderedDict()
+        self.damage: LedgerCorrupt | None = None
+        self.next_offset = 0
+        self.positions: dict[Kind, int] = {}
+        self._changed = changed
+        follower.on_receipts = self._remember
+
+    def _remember(self, receipts: Sequence[Decided]) -> None:
+        for one in receipts:
+            self.recent[one.kind, one.offset] = one.receipt
+        while len(self.recent) > RECENT:
+            self.recent.popitem(last=False)
+
+    def note(self) -> None:
+        """Tell who waits how far the view has come."""
+        checkpoint = self.follower.checkpoint()
+        with self._changed:
+            self.next_offset = checkpoint.next_offset
+            self.positions = {kind: checkpoint.positions[kind] for kind in Kind}
+            self._changed.notify_all()
+
+    def damaged(self, error: LedgerCorrupt) -> None:
+        """Stop public reads of the partition, saying why."""
+        log.error("ledger damaged", partition=error.partition, what=error.what, detail=error.detail)
+        with self._changed:
+            self.damage = error
+            self._changed.notify_all()
+
+    def refuse_damage(self) -> None:
+        """Raise `LedgerDamaged` if the partition is."""
+        if self.damage is not None:
+            raise LedgerDamaged("ledger_damaged", str(self.damage), "type: mnemolog verify --deep")
+
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """A consistent view while commits wait."""
+        with self.lock:
+            self.refuse_damage()
+            yield self.follower.reader
+
+    def reach(self, goal: Reach, timeout: float) -> None:
+        """Wait until the view has folded that much, or raise `ViewBehind`."""
+        with self._changed:
+            there = self._changed.wait_for(
+                lambda: self.damage is not None or self._covers(goal), timeout
+            )
+        self.refuse_damage()
+        if not there:
+            raise ViewBehind(
+                f"partition {self.follower.partition}",
+                "the view has not caught up with the log in time",
+                "ask again; if it lasts, look at /readyz and at the log of the admitting process",
+            )
+
+    def _covers(self, goal: Reach) -> bool:
+        return self.next_offset >= goal.ledger and all(
+            self.positions.get(kind, 0) >= end for kind, end in goal.intake.items()
+        )
+
+    def entries(self) -> Iterator[tuple[Entry, Body | None]]:
+        """The folded part of the ledger in order; a body is None once its key is gone."""
+        follower = self.follower
+        at, number = 0, follower.partition
+        while at < self.next_offset:
+            records = follower.log.read(follower.ledger, number, at, 1000)
+            if not records:
+                return
+            at = records[-1].offset + 1
+            entries = [parse_entry(record.value) for record in records]
+            found = follower.vault.get_many([entry.header.key_id for entry in entries])
+            for entry, key in zip(entries, found, strict=True):
+                row = follower.reader.entry(entry.header.sequence)
+                if row is not None and row.hash == entry.hash:
+                    yield entry, None if key is None else open_body(number, entry, key)

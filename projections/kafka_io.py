@@ -1,0 +1,178 @@
+"""Kafka clients with the settings that the contract needs (ARCHITECTURE "Topics"; SPEC §3).
+
+Producing means acknowledged by all in-sync replicas, in order, or an error that names the broker.
+Offsets are asked of an admin client, which is not fetching; a consumer never jumps: an offset that
+is not there is an error. `MNEMOLOG_KAFKA_CONFIG` names a properties file that is passed through
+(SASL, TLS).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from projections.ports import Headers
+from schemas.errors import Unavailable
+
+TIMEOUT = 30.0
+CONFIG_VARIABLE = "MNEMOLOG_KAFKA_CONFIG"
+
+
+class KafkaSettings(NamedTuple):
+    """Where the brokers are, and whatever else librdkafka is told."""
+
+    bootstrap: str
+    extra: Mapping[str, str]
+
+    @classmethod
+    def load(cls, bootstrap: str, env: Mapping[str, str] | None = None) -> KafkaSettings:
+        """With the properties file of the environment, if one is named."""
+        name = (os.environ if env is None else env).get(CONFIG_VARIABLE)
+        return cls(bootstrap, {} if not name else _properties(Path(name)))
+
+    def client(self, **own: Any) -> dict[str, Any]:
+        """librdkafka's configuration."""
+        return {"bootstrap.servers": self.bootstrap, **self.extra, **own}
+
+
+def _properties(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise Unavailable("broker settings", str(error), f"mend ${CONFIG_VARIABLE}") from error
+    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+    return {name.strip(): value.strip() for name, value in pairs}
+
+
+class Sent(NamedTuple):
+    """Where a record came to stand, and the log's time of it in ms."""
+
+    offset: int
+    append_ms: int
+
+
+class Kafka:
+    """One process's producer and admin client; consumers are made on request."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self.settings = settings
+        self._producer = Producer(
+            settings.client(
+                **{
+                    "acks": "all",
+                    "enable.idempotence": True,
+                    "linger.ms": 1,
+                    "compression.type": "lz4",
+                    "message.max.bytes": 8 * 1024 * 1024,
+                    "queue.buffering.max.messages": 200_000,
+                    "delivery.timeout.ms": int(TIMEOUT * 1000),
+                    "log_level": 3,
+                }
+            )
+        )
+        self.admin = AdminClient(settings.client(log_level=3))
+
+    def unavailable(self, what: object) -> Unavailable:
+        """A broker's failure, with what to do."""
+        return Unavailable(
+            f"broker {self.settings.bootstrap}",
+            str(what),
+            "check that it runs and that the address is right",
+        )
+
+    def send(
+        self,
+        topic: str,
+        partition: int,
+        records: Sequence[tuple[bytes | None, bytes | None, Headers]],
+    ) -> list[Sent]:
+        """Produce (key, value, headers) in order; acknowledged when it returns."""
+        sent: list[Sent | None] = [None] * len(records)
+        failures: list[KafkaError] = []
+
+        def report(index: int) -> Any:
+            def delivered(error: KafkaError | None, message: Message) -> None:
+                if error is not None:
+                    failures.append(error)
+                else:
+                    sent[index] = Sent(message.offset() or 0, message.timestamp()[1])
+
+            return delivered
+
+        for index, (key, value, headers) in enumerate(records):
+            self._produce(topic, partition, key, value, headers, report(index))
+        deadline = time.monotonic() + TIMEOUT
+        while None in sent and not failures and time.monotonic() < deadline:
+            self._producer.poll(0.05)
+        if failures:
+            raise self.unavailable(failures[0])
+        if None in sent:
+            raise self.unavailable(f"no acknowledgement of {topic} within {TIMEOUT:g} s")
+        return [one for one in sent if one is not None]
+
+    def _produce(
+        self,
+        topic: str,
+        partition: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        report: Any,
+    ) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    topic,
+                    value=value,
+                    key=key,
+                    partition=partition,
+                    headers=list(headers),
+                    on_delivery=report,
+                )
+                return
+            except BufferError:
+                self._producer.poll(0.05)
+            except KafkaException as error:
+                raise self.unavailable(error) from error
+
+    def offsets(self, places: Sequence[tuple[str, int]], *, latest: bool) -> list[int]:
+        """First or next offsets of (topic, partition)s, as the brokers tell them now."""
+        spec: OffsetSpec = getattr(OffsetSpec, "latest" if latest else "earliest")()
+        asked = {TopicPartition(topic, partition): spec for topic, partition in places}
+        try:
+            futures = self.admin.list_offsets(asked, request_timeout=TIMEOUT)
+            found = {
+                (place.topic, place.partition): future.result().offset
+                for place, future in futures.items()
+            }
+        except (KafkaException, ValueError) as error:
+            raise self.unavailable(error) from error
+        return [found[place] for place in places]
+
+    def consumer(self, group: str, **own: Any) -> Consumer:
+        """A consumer that stops at what is missing instead of jumping over it."""
+        return Consumer(
+            self.settings.client(
+                **{
+                    "group.id": group,
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "error",
+                    "enable.partition.eof": True,
+                    "fetch.wait.max.ms": 20,
+                    "fetch.message.max.bytes": 8 * 1024 * 1024,
+                    "log_level": 3,
+                    **own,
+                }
+            )
+        )
+
+    def close(self) -> None:
+        """Send what is buffered."""
+        self._producer.flush(TIMEOUT)

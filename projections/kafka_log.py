@@ -1,0 +1,161 @@
+"""The cluster's log: Apache Kafka behind the `Log` port.
+
+The end of a partition comes from the broker's offsets and its end-of-partition event, never from
+counting: control records of transactions occupy offsets and are never delivered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
+
+from projections.kafka_io import TIMEOUT, Kafka
+from projections.log_memory import truncated
+from projections.ports import Headers, LogRecord
+
+
+class KafkaLog:
+    """A `Log` over one cluster. Not for concurrent use: one instance a thread."""
+
+    def __init__(self, kafka: Kafka, partitions: int, ledger: str) -> None:
+        self.partitions = partitions
+        self._kafka = kafka
+        self._ledger = ledger
+        self._consumers: dict[tuple[str, int], tuple[Consumer, int]] = {}
+        self._identity = ""
+
+    def identity(self) -> str:
+        """Cluster id and the ledger's topic id: a re-created topic is another log."""
+        if not self._identity:
+            try:
+                cluster = self._kafka.admin.describe_cluster(request_timeout=TIMEOUT).result()
+                asked = self._kafka.admin.describe_topics(
+                    TopicCollection([self._ledger]), request_timeout=TIMEOUT
+                )
+                topic = asked[self._ledger].result()
+            except KafkaException as error:
+                raise self._kafka.unavailable(error) from error
+            self._identity = f"{cluster.cluster_id}/{topic.topic_id}"
+        return self._identity
+
+    def append(
+        self, topic: str, partition: int, records: Sequence[tuple[bytes | None, Headers]]
+    ) -> list[int]:
+        """Produce in order; acknowledged by all in-sync replicas when it returns."""
+        sent = self._kafka.send(
+            topic, partition, [(None, value, headers) for value, headers in records]
+        )
+        return [one.offset for one in sent]
+
+    def read(self, topic: str, partition: int, offset: int, limit: int) -> list[LogRecord]:
+        """What is there from `offset` on."""
+        end = self.end(topic, partition)
+        if offset >= end or limit <= 0:
+            return []
+        start = (
+            self.start(topic, partition)
+            if offset == 0 or self._jumps(topic, partition, offset)
+            else offset
+        )
+        if offset < start:
+            raise truncated(topic, partition, offset, start)
+        consumer = self._at(topic, partition, offset)
+        found: list[LogRecord] = []
+        deadline = time.monotonic() + TIMEOUT
+        while len(found) < limit:
+            ended = False
+            for message in consumer.consume(limit - len(found), 0.1):
+                error = message.error()
+                if error is None:
+                    found.append(record_of(message))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    ended = True
+                elif not error.retriable():
+                    self._consumers.pop((topic, partition))[0].close()
+                    raise self._kafka.unavailable(error)
+            if ended or (found and found[-1].offset >= end - 1):
+                break
+            if time.monotonic() > deadline:
+                raise self._kafka.unavailable(f"{topic}/{partition} could not be read in time")
+        after = found[-1].offset + 1 if found else end
+        self._consumers[topic, partition] = (consumer, after)
+        return found
+
+    def _jumps(self, topic: str, partition: int, offset: int) -> bool:
+        known = self._consumers.get((topic, partition))
+        return known is None or known[1] != offset
+
+    def _at(self, topic: str, partition: int, offset: int) -> Consumer:
+        known = self._consumers.get((topic, partition))
+        if known is None:
+            consumer = self._kafka.consumer("mnemolog-readers")
+        elif known[1] == offset:
+            return known[0]
+        else:
+            consumer = known[0]
+        consumer.assign([TopicPartition(topic, partition, offset)])
+        self._consumers[topic, partition] = (consumer, offset)
+        return consumer
+
+    def pending(self, topic: str, partition: int, offset: int) -> bool:
+        """Whether a record (and not only control records) stands at `offset` or after it."""
+        return bool(self.read(topic, partition, offset, 1))
+
+    def start(self, topic: str, partition: int) -> int:
+        """The first offset that is still there."""
+        return self._kafka.offsets([(topic, partition)], latest=False)[0]
+
+    def end(self, topic: str, partition: int) -> int:
+        """The next offset."""
+        return self._kafka.offsets([(topic, partition)], latest=True)[0]
+
+    def truncate(self, topic: str, partition: int, before: int) -> None:
+        """Delete the records before an offset (DeleteRecords)."""
+        try:
+            place = TopicPartition(topic, partition, before)
+            for future in self._kafka.admin.delete_records([place]).values():
+                future.result()
+        except KafkaException as error:
+            raise self._kafka.unavailable(error) from error
+
+    def wait(self, ends: Mapping[tuple[str, int], int], timeout: float) -> bool:
+        """Ask for the ends until one has moved."""
+        places = list(ends)
+        deadline = time.monotonic() + timeout
+        while True:
+            now = self._kafka.offsets(places, latest=True)
+            if any(end > ends[place] for place, end in zip(places, now, strict=True)):
+                return True
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        """Let the consumers go."""
+        for consumer, _ in self._consumers.values():
+            consumer.close()
+        self._consumers.clear()
+
+
+def record_of(message: Message) -> LogRecord:
+    """A delivered message as a log record."""
+    headers = tuple((str(pair[0]), bytes(pair[1] or b"")) for pair in _headers(message))
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None and partition is not None and offset is not None  # noqa: PT018
+    append_ms, key = message.timestamp()[1], message.key() or b""
+    return LogRecord(topic, partition, offset, append_ms, message.value(), headers, key)
+
+
+def _headers(message: Message) -> list[tuple[str, bytes | None]]:
+    headers: Any = message.headers()
+    return list(headers or ())
