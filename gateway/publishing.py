@@ -36,7 +36,7 @@ def publish_json(
     else:
         document = read_json(body)
         if not isinstance(document, list):
-            return application.publish(principal, [_parsed(document, principal, clock)], wait)
+            return application.publish(principal, [_parsed(document, principal.name, clock)], wait)
         raws = document
     if len(raws) > REQUEST_EVENTS:
         raise TooLarge(
@@ -56,12 +56,26 @@ def publish_many(
     wait: float,
 ) -> list[answers.Receipt]:
     """Publish the good ones in order; a bad one is answered by its own `rejected` receipt."""
+    receipts, good = parsed_events(
+        raws, principal.name, clock, lambda event: application.authorise(principal, *event)
+    )
+    published = iter(application.publish(principal, good, wait) if good else ())
+    return [next(published) if receipt is None else receipt for receipt in receipts]
+
+
+def parsed_events(
+    raws: list[object],
+    adapter: str,
+    clock: Callable[[], int],
+    allow: Callable[[tuple[Kind, Event]], None] = lambda _: None,
+) -> tuple[list[answers.Receipt | None], list[tuple[Kind, Event]]]:
+    """Rejected receipts in the places of bad events (None elsewhere), and the good events."""
     receipts: list[answers.Receipt | None] = []
     good: list[tuple[Kind, Event]] = []
     for raw in raws:
         try:
-            event = _parsed(read_json(raw) if isinstance(raw, bytes) else raw, principal, clock)
-            application.authorise(principal, *event)
+            event = _parsed(read_json(raw) if isinstance(raw, bytes) else raw, adapter, clock)
+            allow(event)
         except InvalidEvent as error:
             receipts.append(_rejected(raw, error.fault))
         except Forbidden as error:
@@ -70,14 +84,13 @@ def publish_many(
         else:
             good.append(event)
             receipts.append(None)
-    published = iter(application.publish(principal, good, wait) if good else ())
-    return [next(published) if receipt is None else receipt for receipt in receipts]
+    return receipts, good
 
 
-def _parsed(raw: object, principal: Principal, clock: Callable[[], int]) -> tuple[Kind, Event]:
+def _parsed(raw: object, adapter: str, clock: Callable[[], int]) -> tuple[Kind, Event]:
     now = clock()
     return parse_event(
-        raw, adapter=principal.name, now=now, new_id=lambda: uuid7(now // 1000, os.urandom(10))
+        raw, adapter=adapter, now=now, new_id=lambda: uuid7(now // 1000, os.urandom(10))
     )
 
 

@@ -1,0 +1,86 @@
+"""The cluster's topics: create what is missing, and refuse settings that would lose memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.cimpl import NewTopic
+
+from projections.kafka_io import TIMEOUT, Kafka
+from schemas.errors import Unavailable
+from schemas.topics import TopicNames, differences
+
+MAX_REPLICAS = 3
+
+
+def create(kafka: Kafka, topics: TopicNames, partitions: int) -> list[str]:
+    """Create missing topics with their settings; the names of those made."""
+    brokers = len(_metadata(kafka).brokers)
+    replicas = min(MAX_REPLICAS, brokers)
+    wanted = [
+        NewTopic(
+            topic.name,
+            num_partitions=partitions,
+            replication_factor=replicas,
+            config={**topic.config, "min.insync.replicas": str(max(1, replicas - 1))},
+        )
+        for topic in topics.topics()
+    ]
+    made = []
+    futures = kafka.admin.create_topics(wanted, operation_timeout=TIMEOUT)
+    for name, future in futures.items():
+        try:
+            future.result()
+            made.append(name)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise kafka.unavailable(error) from error
+    wrong = check(kafka, topics)
+    if wrong:
+        raise Unavailable("topics", "; ".join(wrong), "mend them as it says, then start again")
+    return sorted(made)
+
+
+def check(kafka: Kafka, topics: TopicNames) -> list[str]:
+    """What is wrong with the topics, a sentence each with the remedy; empty if nothing."""
+    known = _metadata(kafka).topics
+    expected = topics.topics()
+    counts = {
+        topic.name: len(known[topic.name].partitions) for topic in expected if topic.name in known
+    }
+    missing = [topic.name for topic in expected if topic.name not in known]
+    if missing:
+        return [
+            f"topics are missing: {', '.join(missing)}; type: mnemolog topics create "
+            f"--kafka {kafka.settings.bootstrap}"
+        ]
+    count = counts[topics.ledger]
+    resources = {topic.name: ConfigResource(ResourceType.TOPIC, topic.name) for topic in expected}
+    found = kafka.admin.describe_configs(list(resources.values()), request_timeout=TIMEOUT)
+    wrong: list[str] = []
+    for topic in expected:
+        try:
+            entries: dict[str, Any] = found[resources[topic.name]].result()
+        except KafkaException as error:
+            raise kafka.unavailable(error) from error
+        actual = {name: str(entry.value) for name, entry in entries.items()}
+        wrong += differences(topic, actual, (counts[topic.name], count))
+    return wrong
+
+
+def partition_count(kafka: Kafka, topics: TopicNames) -> int:
+    """How many partitions the ledger has; `Unavailable` unless every topic is as it must be."""
+    wrong = check(kafka, topics)
+    if wrong:
+        raise Unavailable("topics", "; ".join(wrong), "mend them as it says, then start again")
+    return len(_metadata(kafka).topics[topics.ledger].partitions)
+
+
+def _metadata(kafka: Kafka) -> Any:
+    try:
+        return kafka.admin.list_topics(timeout=TIMEOUT)
+    except KafkaException as error:
+        raise kafka.unavailable(error) from error
