@@ -196,6 +196,12 @@ def test_a_rarer_term_weighs_more() -> None:
     assert places_of(hits_of(Documents(texts), "the ship"))[0] == 0
 
 
+def test_a_record_scores_alike_in_tail_and_block_however_often_it_says_a_word() -> None:
+    texts = ["again " * 100, "again " * 64, *["once"] * (BLOCK - 2)]
+    found = hits_of(Documents(texts), "again")
+    assert found == hits_of(Documents(texts, 1), "again") == brute_force(texts, "again", NOTHING, 9)
+
+
 def test_an_overlong_query_is_answered_from_its_first_terms() -> None:
     texts = [*map(str, range(BLOCK)), "5"]
     query = " ".join(map(str, range(30_000)))[:100_000]
