@@ -36,7 +36,7 @@ def publish_json(
     else:
         document = read_json(body)
         if not isinstance(document, list):
-            return application.publish(principal, [_parsed(document, principal.name, clock)], wait)
+            return [publish_single(application, principal, document, clock, wait)]
         raws = document
     if len(raws) > REQUEST_EVENTS:
         raise TooLarge(
@@ -46,6 +46,19 @@ def publish_json(
             limit=str(REQUEST_EVENTS),
         )
     return publish_many(application, principal, raws, clock, wait)
+
+
+def publish_single(
+    application: Application,
+    principal: Principal,
+    raw: object,
+    clock: Callable[[], int],
+    wait: float,
+) -> answers.Receipt:
+    """Publish one event; a fault in it raises."""
+    event = _parsed(raw, principal.name, clock)
+    (receipt,) = application.publish(principal, [event], wait)
+    return receipt
 
 
 def publish_many(

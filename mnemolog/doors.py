@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from gateway import errors
 from gateway.application import Application
 from gateway.http.app import create_app
-from gateway.publishing import publish_many
+from gateway.publishing import publish_many, publish_single
 from gateway.wire import (
     ListParams,
     RecallBody,
@@ -51,6 +51,9 @@ class Door(Protocol):
 
     def publish(self, events: Sequence[Json], wait: float) -> list[answers.Receipt]:
         """Publish in order; a bad event is answered by its own `rejected` receipt."""
+
+    def publish_one(self, event: Json, wait: float) -> answers.Receipt:
+        """Publish one event; a fault in it raises."""
 
     def receipt(self, event_id: str, params: Json) -> answers.Receipt:
         """What became of an event."""
@@ -117,6 +120,10 @@ class EmbeddedDoor:
         """See `Door`."""
         return publish_many(self.application, self._local(), list(events), now_micros, wait)
 
+    def publish_one(self, event: Json, wait: float) -> answers.Receipt:
+        """See `Door`."""
+        return publish_single(self.application, self._local(), event, now_micros, wait)
+
     def receipt(self, event_id: str, params: Json) -> answers.Receipt:
         """See `Door`."""
         at = parse(ReceiptParams, params)
@@ -178,6 +185,12 @@ class HttpDoor:
         params = {"wait": str(wait)} if wait else {}
         answer = self._call("POST", "/v1/events", json=list(events), params=params)
         return list(answers.Receipts.model_validate(answer).receipts)
+
+    def publish_one(self, event: Json, wait: float) -> answers.Receipt:
+        """See `Door`."""
+        params = {"wait": str(wait)} if wait else {}
+        answer = self._call("POST", "/v1/events", json=event, params=params)
+        return answers.Receipts.model_validate(answer).receipts[0]
 
     def receipt(self, event_id: str, params: Json) -> answers.Receipt:
         """See `Door`."""

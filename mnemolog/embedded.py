@@ -87,6 +87,9 @@ class Embedded:
         self._keys = key_source or RandomKeys()
         self._keep_intake = keep_intake
         self._changed = threading.Condition()
+        self._parts: list[_Admitting] = []
+        self._log: Log | None = None
+        self._vault: Vault | None = None
         directory.acquire()
         try:
             self._open(master)
@@ -118,9 +121,6 @@ class Embedded:
         self._policy_stamp = _stamp(self._policy_path)
         self._gateway_signer = built_in_signer(master, GATEWAY)
         self._agents_signer = built_in_signer(master, AGENTS)
-        self._parts: list[_Admitting] = []
-        self._log: Log | None = None
-        self._vault: Vault | None = None
         self.log = self._log = RocksLog(
             path / "log", self.partitions, lambda: self._clock() // 1000
         )

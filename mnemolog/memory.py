@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from mnemolog.doors import Door, EmbeddedDoor, HttpDoor, Json, now_micros
 from schemas import answers
-from schemas.errors import Fault, InvalidEvent
 from schemas.ids import uuid7
 
 WAIT = 5.0
@@ -182,11 +181,7 @@ class ScopedMemory:
         return self._publish(event)
 
     def _publish(self, event: Json) -> answers.Receipt:
-        (receipt,) = self._door.publish([{**event, "scope": self._scope}], WAIT)
-        if receipt.token is None:
-            reason = receipt.reason
-            assert reason is not None
-            raise InvalidEvent(Fault(reason.code, reason.field, reason.detail, reason.remedy))
+        receipt = self._door.publish_one({**event, "scope": self._scope}, WAIT)
         self._after = receipt.token
         return receipt
 

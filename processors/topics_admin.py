@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -38,10 +39,29 @@ def create(kafka: Kafka, topics: TopicNames, partitions: int) -> list[str]:
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise kafka.unavailable(error) from error
+    _await_leaders(kafka, topics)
     wrong = check(kafka, topics)
     if wrong:
         raise Unavailable("topics", "; ".join(wrong), "mend them as it says, then start again")
     return sorted(made)
+
+
+def _await_leaders(kafka: Kafka, topics: TopicNames) -> None:
+    """Created topics show, and can be written to, only after the brokers have told each other."""
+    deadline = time.monotonic() + TIMEOUT
+    names = [topic.name for topic in topics.topics()]
+    while True:
+        known = _metadata(kafka).topics
+        if all(
+            name in known
+            and known[name].partitions
+            and all(one.leader >= 0 for one in known[name].partitions.values())
+            for name in names
+        ):
+            return
+        if time.monotonic() > deadline:
+            raise kafka.unavailable("the topics that were created have no leaders yet")
+        time.sleep(0.05)
 
 
 def check(kafka: Kafka, topics: TopicNames) -> list[str]:

@@ -22,6 +22,11 @@ from projections.ports import Headers
 from schemas.errors import Unavailable
 
 TIMEOUT = 30.0
+_MOVING = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
 CONFIG_VARIABLE = "MNEMOLOG_KAFKA_CONFIG"
 
 
@@ -144,16 +149,27 @@ class Kafka:
 
     def offsets(self, places: Sequence[tuple[str, int]], *, latest: bool) -> list[int]:
         """First or next offsets of (topic, partition)s, as the brokers tell them now."""
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                return self._offsets(places, latest=latest)
+            except KafkaException as error:
+                cause = error.args[0]
+                moving = isinstance(cause, KafkaError) and cause.code() in _MOVING
+                if not moving or time.monotonic() > deadline:
+                    raise self.unavailable(error) from error
+                time.sleep(0.05)
+            except ValueError as error:
+                raise self.unavailable(error) from error
+
+    def _offsets(self, places: Sequence[tuple[str, int]], *, latest: bool) -> list[int]:
         spec: OffsetSpec = getattr(OffsetSpec, "latest" if latest else "earliest")()
         asked = {TopicPartition(topic, partition): spec for topic, partition in places}
-        try:
-            futures = self.admin.list_offsets(asked, request_timeout=TIMEOUT)
-            found = {
-                (place.topic, place.partition): future.result().offset
-                for place, future in futures.items()
-            }
-        except (KafkaException, ValueError) as error:
-            raise self.unavailable(error) from error
+        futures = self.admin.list_offsets(asked, request_timeout=TIMEOUT)
+        found = {
+            (place.topic, place.partition): future.result().offset
+            for place, future in futures.items()
+        }
         return [found[place] for place in places]
 
     def consumer(self, group: str, **own: Any) -> Consumer:

@@ -130,7 +130,7 @@ def _tell(receipt: answers.Receipt) -> None:
 
 def _one(asked: Session, event: Json, extra: Json | None = None) -> None:
     with asked.door(create=True) as door:
-        (receipt,) = door.publish([event], WAIT)
+        receipt = door.publish_one(event, WAIT)
     plain = {**receipt.model_dump(mode="json"), **(extra or {})}
     asked.answer(plain, lambda: _tell(receipt))
     if extra and not asked.json:
