@@ -1,0 +1,163 @@
+"""Break each rule once and watch: `python -m tests.mutants` (`make mutants`).
+
+A mutant is one edit of the rules in a temporary copy of the packages. The tests named beside it run
+against the copy and must fail; a mutant that survives is a promise that no test holds. Exit 1 then.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("mnemolog", "schemas", "producers", "processors", "projections", "gateway", "tests")
+I1 = "tests/clauses/test_i1_ledger_integrity.py"
+I2 = "tests/clauses/test_i2_source_binding.py"
+I3 = "tests/clauses/test_i3_conflict_isolation.py"
+I4 = "tests/clauses/test_i4_non_revival.py"
+I5 = "tests/clauses/test_i5_release_closure.py"
+MODEL = "tests/core/test_differential.py"
+FENCE = "tests/core/test_fence.py"
+BYTES = "tests/core/test_same_bytes.py"
+HTTP = "tests/gateway/test_http.py"
+CONTRACT = "tests/runtime/test_contract.py"
+
+
+class Mutant(NamedTuple):
+    """One broken rule: where, what, and which tests must notice."""
+
+    rule: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+MUTANTS = (
+    Mutant("I1 an entry extends the head by its predecessor", "projections/follower.py",
+           "header.previous == checkpoint.hash and header.sequence == checkpoint.count",
+           "header.sequence == checkpoint.count", (I1, FENCE)),
+    Mutant("I1 the hash is checked against the bytes", "schemas/entry.py",
+           "if entry_hash(head, sealed) != stated:", "if False:", (I1,)),
+    Mutant("I1 an unseen predecessor is damage", "projections/follower.py",
+           "if not self._seen(overlay, header.sequence - 1, header.previous):",
+           "if False:", (I1, FENCE)),
+    Mutant("I1 an anchor ahead of the log is damage", "mnemolog/anchoring.py",
+           "if anchor.entries > checkpoint.count:", "if False:", (I1,)),
+    Mutant("I1 a body is bound to its header", "schemas/sealing.py",
+           ".encrypt(key.nonce, body, associated)", ".encrypt(key.nonce, body, None)", (BYTES,)),
+    Mutant("I1 only what was read back counts", "processors/admission.py",
+           "if self._read_back(start, len(stored)) != stored:", "if False:", (FENCE,)),
+    Mutant("I2 a quote must stand at its span", "processors/assertions.py",
+           "content[start:end] == words", "words in content", (I2,)),
+    Mutant("I2 without a span it must stand once", "processors/assertions.py",
+           "if content.find(words, first + 1) >= 0:", "if False:", (I2,)),
+    Mutant("I2 a deleted source supports nothing", "projections/support.py",
+           "        return _Premise.GONE\n    if not horizon.knows(witness.recorded_at)",
+           "        return _Premise.OK\n    if not horizon.knows(witness.recorded_at)", (I2, MODEL)),
+    Mutant("I2 only the registry lifts a candidate", "projections/support.py",
+           "if not row.flags & CAP_ACCEPTED:", "if False:", (I2,)),
+    Mutant("I2 words of another record are not kept", "processors/assertions.py",
+           "        awaited=None,\n    )\n\n\ndef find_quote",
+           "        awaited=witness.awaited,\n    )\n\n\ndef find_quote", (I2,)),
+    Mutant("I3 unequal values of one key conflict", "projections/view.py",
+           "self.policy.fold_values\n        return len(", "self.policy.fold_values\n        return 9 < len(",
+           (I3,)),
+    Mutant("I3 latest wins is no rule", "projections/view.py",
+           "return Standing((), tuple(standing), superseded)",
+           "return Standing((standing[-1],), (), superseded)", (MODEL,)),
+    Mutant("I3 a superseder acts where it holds", "projections/view.py",
+           "if _suppresses_always(g) or g.holds(t)", "if True", (I3, MODEL)),
+    Mutant("I3 a deleted correction does not bring the error back", "projections/view.py",
+           "return superseder.status is Status.DELETED and not superseder.retracted",
+           "return False", (MODEL, CONTRACT)),
+    Mutant("I3 cycles of supersession are invalid", "projections/view.py",
+           "if a not in cyclic}", "}", (MODEL,)),
+    Mutant("I3 a lower tier may not supersede", "projections/view.py",
+           "and outranks(member.row.adapter, member.row.tier, target.row)", "", (MODEL,)),
+    Mutant("I4 retraction acts on historical reads", "projections/support.py",
+           "    return Horizon(recorded_at, None, cutoff, blocked)",
+           "    return Horizon(recorded_at, recorded_at, cutoff, blocked)", (I4, MODEL)),
+    Mutant("I4 a barrier covers ties", "projections/support.py",
+           "return append_ms <= self.cutoff_ms", "return append_ms < self.cutoff_ms", (MODEL,)),
+    Mutant("I4 a barrier cancels retractions that it covers", "projections/support.py",
+           "tuple(m for m in marks if m.append > self.cutoff_ms)", "marks", (MODEL,)),
+    Mutant("I4 a waiting deletion strikes its target", "projections/evolve.py",
+           "        if waiting.deletion and may_delete(waiting.adapter",
+           "        if False and may_delete(waiting.adapter", (MODEL, CONTRACT)),
+    Mutant("I4 a repeat changes nothing", "processors/decide.py",
+           "if used is not None:", "if False:", (MODEL,)),
+    Mutant("I4 the first owner keeps the id", "processors/decide.py",
+           '        return _id_taken(draft, "fact_id")', "        pass", (MODEL,)),
+    Mutant("I4 a retracted fact's episode is hidden", "projections/view.py",
+           "return status is Status.ACCEPTED and record16 in _sources_held(fact)", "return False",
+           (MODEL,)),
+    Mutant("I5 every named fact must be public", "projections/claims.py",
+           "for fact_id in set(claim.facts)", "for fact_id in claim.facts[:1]", (I5,)),
+    Mutant("I5 the claim equals the fact", "projections/claims.py",
+           "    if not _equals(claim, row, policy):", "    if False:", (I5,)),
+    Mutant("I5 no facts, no support", "projections/claims.py",
+           "    if not claim.facts:\n        return REASONS[0]", "    if False:\n        return None", (I5,)),
+    Mutant("I5 the digest is length-delimited", "schemas/scope.py",
+           'parts.append(len(raw).to_bytes(4, "big"))', "pass", (I5,)),
+    Mutant("I5 a moved head is an error", "gateway/release.py",
+           "if (after.count, after.hash) != (asked.head.count, asked.head.hash):", "if False:", (HTTP,)),
+    Mutant("I5 release waits for acknowledged retractions", "gateway/release.py",
+           "self._backend.ends(partition, *BARRING)", "self._backend.ends(partition)", (CONTRACT,)),
+    Mutant("a cycle of facts never holds itself up", "projections/support.py",
+           "verdicts = dict.fromkeys(rows, _WAITING)",
+           "verdicts = dict.fromkeys(rows, (Status.ACCEPTED, Reason.NONE))", (MODEL,)),
+    Mutant("access is decided before anything is read", "gateway/application.py",
+           "if not self._backend.registry().may(principal, role, scope):", "if False:", (HTTP,)),
+)  # fmt: skip
+
+
+def survives(mutant: Mutant) -> tuple[Mutant, str]:
+    """Run a mutant's tests on a mutated copy: `killed`, `SURVIVED` or what is wrong with it."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
+        copy = Path(scratch)
+        for package in PACKAGES:
+            shutil.copytree(
+                ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        target = copy / mutant.file
+        text = target.read_text()
+        if text.count(mutant.old) != 1:
+            return mutant, f"NOT APPLIED ({text.count(mutant.old)} places)"
+        target.write_text(text.replace(mutant.old, mutant.new))
+        command = [
+            sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
+            "-m", "not kafka and not slow", *mutant.tests,
+        ]
+        done = subprocess.run(
+            command, cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, check=False,
+            capture_output=True, text=True, timeout=600,
+        )
+    if done.returncode == 1:
+        return mutant, "killed"
+    return mutant, "SURVIVED" if done.returncode == 0 else f"BROKEN {done.stdout[-300:]}"
+
+
+def main() -> int:
+    """Run all of them, two at a time."""
+    wanted = sys.argv[1:]
+    chosen = [m for m in MUTANTS if not wanted or any(word in m.rule for word in wanted)]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        results = []
+        for mutant, verdict in pool.map(survives, chosen):
+            results.append(verdict)
+            print(f"{verdict:10} {mutant.rule}", flush=True)
+    alive = sum(verdict != "killed" for verdict in results)
+    print(f"{len(results) - alive} passed, {alive} failed")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
