@@ -40,6 +40,14 @@ class _Seen(NamedTuple):
     episodes: dict[int, answers.Episode]
     hidden: set[int]
 
+    def name(self, ordinal: int) -> str:
+        """What breaks a tie: the record's own id, the same in every deployment."""
+        if ordinal in self.facts:
+            return self.facts[ordinal][1].event.fact_id
+        if ordinal in self.conflicts:
+            return min(side.event.fact_id for side in self.conflicts[ordinal][1].sides)
+        return self.episodes[ordinal].event_id
+
 
 def recall(
     reader: Reader, asked: Asked, request: RecallQuery, hasher: Hasher, tokens: Tokens
@@ -170,7 +178,8 @@ def _legs(
                 "ask with at least one word",
             ),
         )
-    lexical = [hit.ordinal for hit in found.hits]
+    ties = sorted(found.hits, key=lambda hit: (-hit.score, seen.name(hit.ordinal)))
+    lexical = [hit.ordinal for hit in ties]
     missing: tuple[answers.Reason, ...] = ()
     if found.truncated:
         missing = (
@@ -191,8 +200,8 @@ def _exact(query: str, seen: _Seen) -> list[int]:
         names |= {normalise_key(side.event.value.text) for side in sides}
         score = sum(1 for name in names if name and _stands_in(name, asked))
         if score:
-            scored.append((-score, -ordinal))
-    return [-ordinal for _, ordinal in sorted(scored)[:LEG_DEPTH]]
+            scored.append((-score, seen.name(ordinal), ordinal))
+    return [ordinal for _, _, ordinal in sorted(scored)[:LEG_DEPTH]]
 
 
 def _stands_in(name: str, asked: str) -> bool:
@@ -220,7 +229,7 @@ def _fuse(legs: dict[str, list[int]], seen: _Seen) -> list[tuple[int, float, tup
                     continue
             scores[candidate] = scores.get(candidate, 0.0) + 1.0 / (FUSION_K + rank)
             names.setdefault(candidate, []).append(leg)
-    order = sorted(scores, key=lambda ordinal: (-scores[ordinal], -ordinal))
+    order = sorted(scores, key=lambda ordinal: (-scores[ordinal], seen.name(ordinal)))
     return [(ordinal, scores[ordinal], tuple(names[ordinal])) for ordinal in order]
 
 
@@ -246,7 +255,7 @@ def _result(
             id=conflict.conflict_id,
             score=score,
             legs=legs,
-            text=" | ".join(fact_text(side.event) for side in found.sides),
+            text=" | ".join(f"{s.entity} {s.attribute} {s.value}" for s in conflict.sides),
             releasable=False,
             complete=True,
             conflict=conflict,

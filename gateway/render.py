@@ -18,7 +18,9 @@ from schemas import answers
 from schemas.bodies import Check, Witness
 from schemas.events import Observation
 from schemas.kinds import RECEIPT_STATE, Decision, Kind, Reason, Tier
+from schemas.normalise import normalise_key
 from schemas.reasons import explain
+from schemas.scope import pack, pack_scope
 from schemas.times import format_instant
 from schemas.values import json_value
 
@@ -128,9 +130,12 @@ def episode_answer(row: ObservationRow) -> answers.Episode:
 def conflict_answer(
     reader: Reader, scope16: bytes, group: Group, conflict: ConflictSet, horizon: Horizon
 ) -> answers.Conflict:
-    """All sides of a conflict; its id follows from key and sides."""
-    sides = sorted(conflict.sides, key=lambda side: (side.row.decided_at, side.record))
-    digest = hashlib.sha256(scope16 + b"".join(sorted(side.record for side in sides))).digest()
+    """All sides of a conflict by fact id; its own id follows from scope, key and sides."""
+    sides = sorted(conflict.sides, key=lambda side: side.event.fact_id)
+    first = sides[0].event
+    key = (normalise_key(first.entity), normalise_key(first.attribute))
+    said = pack(*key, *(side.event.fact_id for side in sides))
+    digest = hashlib.sha256(pack_scope(first.envelope.scope) + said).digest()
     return answers.Conflict(
         conflict_id="c-" + base64.b32encode(digest[:15]).decode().lower(),
         entity=sides[0].event.entity,

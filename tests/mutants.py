@@ -112,7 +112,7 @@ MUTANTS = (
            "self._backend.ends(partition, *BARRING)", "self._backend.ends(partition)", (CONTRACT,)),
     Mutant("a cycle of facts never holds itself up", "projections/support.py",
            "verdicts = dict.fromkeys(rows, _WAITING)",
-           "verdicts = dict.fromkeys(rows, (Status.ACCEPTED, Reason.NONE))", (MODEL,)),
+           "verdicts = dict.fromkeys(rows, (Status.ACCEPTED, Reason.NONE))", (CONTRACT,)),
     Mutant("access is decided before anything is read", "gateway/application.py",
            "if not self._backend.registry().may(principal, role, scope):", "if False:", (HTTP,)),
 )  # fmt: skip
@@ -133,12 +133,25 @@ def survives(mutant: Mutant) -> tuple[Mutant, str]:
             return mutant, f"NOT APPLIED ({text.count(mutant.old)} places)"
         target.write_text(text.replace(mutant.old, mutant.new))
         command = [
-            sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-            "-m", "not kafka and not slow", *mutant.tests,
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "not kafka and not slow",
+            *mutant.tests,
         ]
         done = subprocess.run(
-            command, cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, check=False,
-            capture_output=True, text=True, timeout=600,
+            command,
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy)},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=600,
         )
     if done.returncode == 1:
         return mutant, "killed"

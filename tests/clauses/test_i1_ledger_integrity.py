@@ -62,7 +62,7 @@ def test_every_flipped_byte_is_found() -> None:
 @pytest.mark.parametrize("damage", ["drop", "swap", "inject", "foreign"])
 def test_dropped_swapped_injected_and_foreign_entries_are_found(damage: str) -> None:
     core = Core(HISTORY).consume(HISTORY.records)
-    other = Core(HISTORY, seed=b"other").consume(HISTORY.records)
+    other = Core(HISTORY, seed=b"other", vault=core.vault).consume(HISTORY.records)
     values = [record.value or b"" for record in ledger(core)]
     stranger = ledger(other)[5].value or b""
     put(

@@ -186,6 +186,29 @@ def test_forgetting_a_source_takes_what_rests_on_it_alone(runtime: Runtime) -> N
     assert reason(alice, "Berlin", fact.fact_id) == "deleted"
 
 
+def test_a_cycle_of_facts_never_holds_itself_up(runtime: Runtime) -> None:
+    alice = runtime.scope()
+    seen = alice.observe("Berlin")
+    quote = {"observation": seen.event_id, "quote": "Berlin"}
+    later = {"observation": "later", "quote": "Bonn"}
+    for name, justifications in (
+        ("b", [[quote], [{"fact": "a"}]]),
+        ("a", [[{"fact": "b"}]]),
+        ("c", [[later, {"fact": "a"}]]),
+    ):
+        alice.assert_fact(
+            name,
+            "city",
+            "Bonn",
+            fact_id=name,
+            justifications=[{"premises": premises} for premises in justifications],
+        )
+    alice.observe("Bonn", event_id="later")
+    assert sorted(ids(alice)) == ["b", "c"]
+    alice.forget(observation=seen.event_id)
+    assert ids(alice) == []
+
+
 def test_a_subject_barrier_covers_what_was_before_and_nothing_after(runtime: Runtime) -> None:
     alice, branch = runtime.scope(), runtime.scope(branch="draft")
     old, other = moved(alice, "Berlin"), moved(branch, "Berlin")
