@@ -62,7 +62,7 @@ class ObservationBody(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AssertionBody(msgspec.Struct, frozen=True, array_like=True):
-    """An assertion with judged premises; `event.justifications` is empty, they are in `witnesses`."""
+    """An assertion; `event.justifications` is empty, its judged premises are the `witnesses`."""
 
     event: Assertion
     witnesses: Witnesses

@@ -23,8 +23,8 @@ are gone; it has keyed hashes, never an id, name or value (`sealing.Hasher`). La
 
 Flags: 1 the cap is `accepted`; 2 some justification has a quote; 4 the author has role operator;
 8 the entry moves its scope's head. Target types: 0 none, 1 observation, 2 fact, 3 subject, 4 scope.
-Beyond SPEC §3's list the header keeps tier, adapter, flags and sources: what supersession, authority
-and "all of whose sources are deleted" are judged by after erasure (docs/adr/0003).
+Beyond SPEC §3's list the header keeps tier, adapter, flags and sources: by these authority,
+supersession and "all of whose sources are deleted" are judged after erasure (docs/adr/0003).
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ class Mutant(NamedTuple):
     tests: tuple[str, ...]
 
 
+# ruff: noqa: E501
 MUTANTS = (
     Mutant("I1 an entry extends the head by its predecessor", "projections/follower.py",
            "header.previous == checkpoint.hash and header.sequence == checkpoint.count",

@@ -118,13 +118,12 @@ def test_verify_finds_altered_injected_and_missing_rows() -> None:
         core = Core(HISTORY).consume(HISTORY.records)
         assert verify_partitions([core.follower], anchors, deep=True).ok
         key, row = next(iter(core.store.scan(b"I")))
-        core.store.write(
-            {
-                "alter": {key: row[:-1] + bytes((row[-1] ^ 1,))},
-                "drop": {key: None},
-                "inject": {key[:-1] + b"\0": row},
-            }[change]
-        )
+        changes: dict[str, dict[bytes, bytes | None]] = {
+            "alter": {key: row[:-1] + bytes((row[-1] ^ 1,))},
+            "drop": {key: None},
+            "inject": {key[:-1] + b"\0": row},
+        }
+        core.store.write(changes[change])
         found = verify_partitions([core.follower], anchors, deep=True)
         assert not found.ok
         assert found.damage[0].what == "projection"

@@ -33,13 +33,13 @@ def story(count: int, seed: int = 7) -> list[dict[str, object]]:
     events: list[dict[str, object]] = []
     for n in range(count):
         subject = {**SCOPE, "subject": f"s{n % 5}"}
-        observation = {
+        observation: dict[str, object] = {
             "kind": "observation",
             "event_id": f"o{n}",
             "scope": subject,
             "content": f"number {n} is {rng.choice(('red', 'blue'))}",
         }
-        assertion = {
+        assertion: dict[str, object] = {
             "kind": "assertion",
             "event_id": f"a{n}",
             "fact_id": f"f{n}",

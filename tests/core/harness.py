@@ -14,11 +14,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from processors.admission import Admission, Rules
+from projections import keys
 from projections.claims import Claim, judge_claim
 from projections.follower import Follower
 from projections.kv_memory import MemoryStore
 from projections.log_memory import MemoryLog
 from projections.ports import LogRecord
+from projections.rows import ObservationRow
 from projections.support import Horizon, audit_horizon, judge, public_horizon
 from projections.vault import MemoryVault
 from projections.view import Group, episode_visible, groups
@@ -185,19 +187,11 @@ class Core:
         horizon = self.horizon(scope, upto)
         reader, scope16 = self.follower.reader, self.hasher.scope(scope)
         found = set()
-        for key, row in reader.scan(b"I" + scope16):
-            if (
-                row.event is not None
-                and episode_visible(  # type: ignore[union-attr]
-                    reader,
-                    scope16,
-                    key[17:],
-                    row,
-                    horizon,
-                    self.policy,  # type: ignore[arg-type]
-                )
-            ):
-                found.add(row.event.envelope.event_id)  # type: ignore[union-attr]
+        for key, row in reader.scan(keys.observations(scope16)):
+            assert isinstance(row, ObservationRow)
+            visible = episode_visible(reader, scope16, key[17:], row, horizon, self.policy)
+            if visible and row.event is not None:
+                found.add(row.event.envelope.event_id)
         return frozenset(found)
 
     def status(self, scope: Scope, fact_id: str) -> str:

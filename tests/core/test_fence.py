@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from projections.ports import Headers
+from projections.ports import Headers, LogRecord
 from schemas.entry import parse_entry
 from schemas.errors import LedgerCorrupt
 from tests.core.harness import TOPICS, Core, intake
@@ -35,6 +35,14 @@ class Rival:
 
         self.one.log.append = hooked  # type: ignore[method-assign]
 
+    def overtake(self, records: list[LogRecord]) -> None:
+        """Let the other writer admit these just before the first one appends."""
+
+        def act() -> None:
+            self.two.admission.admit(records)
+
+        self.before = act
+
 
 def test_a_beaten_writer_decides_again_and_nothing_is_lost_or_doubled() -> None:
     for seed in range(50_000, 50_100):
@@ -44,7 +52,7 @@ def test_a_beaten_writer_decides_again_and_nothing_is_lost_or_doubled() -> None:
         for index, record in enumerate(records):
             if rng.random() < 0.5:
                 ahead = records[: index + 1 + rng.randrange(2)]
-                rival.before = lambda ahead=ahead: rival.two.admission.admit(ahead)  # type: ignore[misc]
+                rival.overtake(ahead)
             rival.one.admission.admit([record])
         rival.two.follower.catch_up()
         rival.one.follower.catch_up()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -17,24 +18,24 @@ JUNE = "2026-06-01T00:00:00Z"
 JULY = "2026-07-01T00:00:00Z"
 
 
-def moved(alice: ScopedMemory, city: str, **fields: object) -> str:
+def moved(alice: ScopedMemory, city: str, **fields: Any) -> str:
     """Alice says that she moved; the fact's id."""
     seen = alice.observe(f"I moved to {city}.", actor="alice")
     fact = alice.assert_fact(
-        "alice", "city", city, source=seen, quote=city, **{"valid_from": MAY, **fields}
+        "alice", "city", city, source=seen, quote=city, **({"valid_from": MAY} | fields)
     )
     assert fact.state == "accepted"
     return fact.fact_id
 
 
-def reason(alice: ScopedMemory, city: str, *facts: str, **options: object) -> str | None:
+def reason(alice: ScopedMemory, city: str, *facts: str, **options: Any) -> str | None:
     """Why a claim is refused, or None."""
     answer = alice.release([("alice", "city", city, facts)], **options)
     assert answer.decision == ("release" if answer.claims[0].ok else "abstain")
     return answer.claims[0].reason
 
 
-def ids(alice: ScopedMemory, **filters: object) -> list[str]:
+def ids(alice: ScopedMemory, **filters: Any) -> list[str]:
     return [fact.fact_id for fact in alice.facts(**filters).items]
 
 
