@@ -27,7 +27,8 @@ class Anchoring:
     def check(self, follower: Follower) -> None:
         """Compare a caught-up follower with its anchor; `LedgerCorrupt` if entries were lost."""
         partition = follower.partition
-        anchor = self.anchors.read(partition)
+        anchors = self.anchors.all(partition)
+        anchor = anchors.pop(b"", None)
         checkpoint = follower.checkpoint()
         if anchor is None:
             if checkpoint.count:
@@ -50,12 +51,29 @@ class Anchoring:
                     "rewritten",
                     "the entry is not the one that the anchor saw",
                 )
+        for scope16, seen in anchors.items():
+            self._check_scope(follower, scope16, seen)
+
+    @staticmethod
+    def _check_scope(follower: Follower, scope16: bytes, seen: Anchor) -> None:
+        head = follower.reader.head(scope16)
+        behind = head.count < seen.entries
+        if behind or (head.count == seen.entries and head.hash != seen.hash):
+            raise LedgerCorrupt(
+                follower.partition,
+                head.sequence,
+                "scope_head",
+                f"a scope has {head.count} entries where the anchor saw {seen.entries}"
+                if behind
+                else "a scope's last entry is not the one that the anchor saw",
+            )
 
     def write(self, followers: Sequence[Follower]) -> None:
-        """Anchor the heads of partitions that have moved since the last time."""
+        """Anchor the heads of partitions and scopes that have moved since the last time."""
         for follower in followers:
             checkpoint = follower.checkpoint()
             if self._written.get(follower.partition) != checkpoint.count and checkpoint.count:
+                moved, follower.moved = follower.moved, {}
                 head = Anchor(checkpoint.count, checkpoint.hash)
-                self.anchors.write(follower.partition, {b"": head})
+                self.anchors.write(follower.partition, {**moved, b"": head})
                 self._written[follower.partition] = checkpoint.count

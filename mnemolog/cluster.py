@@ -11,13 +11,13 @@ import fcntl
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import structlog
+from prometheus_client import Counter, start_http_server
 
 from gateway.application import Application
 from gateway.backend import Published, Reach
@@ -33,6 +33,7 @@ from processors.agents import app as agents_app
 from processors.due import due_controls
 from processors.verify import verify_partitions
 from processors.worker import Owned, Worker
+from producers.kafka import KafkaPublisher, Placed
 from projections.follower import Decided, Follower
 from projections.kafka_anchors import KafkaAnchors
 from projections.kafka_io import Kafka, KafkaSettings
@@ -46,20 +47,19 @@ from schemas.bodies import Body
 from schemas.codec import Codec
 from schemas.entry import Entry
 from schemas.errors import LedgerCorrupt, MnemologError, Unavailable
-from schemas.events import Deletion, Event
-from schemas.kinds import Decision, Kind
+from schemas.events import Event
+from schemas.kinds import RECEIPT_STATE, Decision, Kind
 from schemas.master import MasterKey
 from schemas.policy import Policy
 from schemas.policy import load as load_policy
 from schemas.principals import AGENTS, GATEWAY, LOCAL, Registry, built_in_signer
 from schemas.registry import RegistryFile
-from schemas.scope import partition_of
 from schemas.sealing import Hasher, KeySource, RandomKeys
-from schemas.signing import Signer
 from schemas.topics import TopicNames
 
 log = structlog.get_logger()
 INSTANCES = 64
+ADMITTED = Counter("mnemolog_admitted", "Entries by kind and outcome", ("kind", "state"))
 PREFIX_VARIABLE = "MNEMOLOG_TOPIC_PREFIX"
 
 
@@ -83,6 +83,16 @@ class Installation:
     def rules(self) -> Rules:
         """Policy and principals as they are now."""
         return Rules(self.policy(), self.registry_file.snapshot())
+
+    def publisher(self, name: str, partitions: int) -> KafkaPublisher:
+        """A publisher that signs as a built-in principal."""
+        return KafkaPublisher(
+            self.settings.client(),
+            self.topics,
+            built_in_signer(self.master, name),
+            partitions,
+            self.codec,
+        )
 
     def log(self, partitions: int) -> KafkaLog:
         """A log for one thread."""
@@ -180,6 +190,8 @@ def make_worker(
         )
 
         def trigger(decided: Sequence[Decided]) -> None:
+            for one in decided:
+                ADMITTED.labels(Kind(one.kind).word, RECEIPT_STATE[Decision(one.receipt.decision)]).inc()
             if any(one.receipt.decision == Decision.PARKED for one in decided):
                 kafka.send(topics.triggers, number, [(None, b"awaiting", ())])
 
@@ -201,8 +213,12 @@ def make_worker(
     return Worker(kafka, topics, open_partition, keep_intake=keep_intake)
 
 
-def run_worker(bootstrap: str, data: Path, master: MasterKey, *, keep_intake: bool) -> None:
-    """Admit until SIGINT or SIGTERM."""
+def run_worker(
+    bootstrap: str, data: Path, master: MasterKey, *, keep_intake: bool, metrics_port: int | None
+) -> None:
+    """Admit until SIGINT or SIGTERM; with a port, Prometheus metrics there."""
+    if metrics_port is not None:
+        start_http_server(metrics_port)
     installation = Installation(bootstrap, data, master)
     with instance_directory(data, "worker") as directory:
         worker = make_worker(installation, directory, keep_intake=keep_intake)
@@ -223,7 +239,7 @@ class ClusterBackend:
         self._topics = installation.topics
         self.partitions = topics_admin.partition_count(installation.kafka, installation.topics)
         self.hasher = installation.hasher
-        self._signer = built_in_signer(installation.master, GATEWAY)
+        self._publisher = installation.publisher(GATEWAY, self.partitions)
         self._stop = threading.Event()
         self._failure = ""
         changed = threading.Condition()
@@ -284,7 +300,7 @@ class ClusterBackend:
 
     def publish(self, events: Sequence[tuple[Kind, Event]]) -> list[Published]:
         """See `Backend`."""
-        return publish_signed(self._installation, self._signer, self.partitions, events)
+        return [Published(*placed) for placed in self._publisher.publish(events)]
 
     @contextmanager
     def reading(self, partition: int) -> Iterator[Reader]:
@@ -366,36 +382,6 @@ class ClusterBackend:
             part.follower.log.close()
 
 
-def publish_signed(
-    installation: Installation,
-    signer: Signer,
-    partitions: int,
-    events: Sequence[tuple[Kind, Event]],
-) -> list[Published]:
-    """Sign and produce events in order; acknowledged when it returns."""
-    published: list[Published | None] = [None] * len(events)
-    batches: dict[tuple[Kind, int], list[int]] = {}
-    for index, (kind, event) in enumerate(events):
-        place = (kind, partition_of(event.envelope.scope, partitions))
-        batches.setdefault(place, []).append(index)
-    barrier = False
-    for (kind, partition), indexes in batches.items():
-        records = []
-        for index in indexes:
-            event = events[index][1]
-            payload = installation.codec.encode(kind, event)
-            records.append((None, payload, tuple(signer.sign(kind, payload))))
-            wide = isinstance(event, Deletion) and event.target in ("subject", "scope")
-            barrier = barrier or wide
-        topic = installation.topics.intake[kind]
-        sent = installation.kafka.send(topic, partition, records)
-        for index, one in zip(indexes, sent, strict=True):
-            published[index] = Published(partition, kind, one.offset)
-    if barrier:
-        time.sleep(0.002)  # what is published next must not tie with the barrier's millisecond
-    return [one for one in published if one is not None]
-
-
 def run_gateway(
     bootstrap: str,
     data: Path,
@@ -426,7 +412,11 @@ def run_agents(bootstrap: str, data: Path, master: MasterKey) -> None:
     with instance_directory(data, "agents") as directory:
         sweep = Sweep(installation, partitions, directory)
         application = agents_app.build(
-            bootstrap, installation.topics.triggers, sweep, data_dir=str(directory / "faust")
+            bootstrap,
+            installation.topics.triggers,
+            sweep,
+            data_dir=str(directory / "faust"),
+            broker_credentials=agents_app.credentials(installation.settings.extra),
         )
         log.info("agents started", broker=bootstrap, directory=str(directory))
         agents_app.run(application)
@@ -439,7 +429,7 @@ class Sweep:
         self._installation = installation
         self._partitions = partitions
         self._lock = threading.Lock()
-        self._signer = built_in_signer(installation.master, AGENTS)
+        self._publisher = installation.publisher(AGENTS, partitions)
         self._followers = [
             installation.follower(
                 number, partitions, directory, lock=threading.RLock(), writer=False
@@ -458,9 +448,7 @@ class Sweep:
                 controls = due_controls(follower.reader, now_micros(), policy)
                 if controls:
                     events: list[tuple[Kind, Event]] = [(Kind.CONTROL, one) for one in controls]
-                    published += len(
-                        publish_signed(self._installation, self._signer, self._partitions, events)
-                    )
+                    published += len(self._publisher.publish(events))
         return published
 
 
@@ -471,19 +459,17 @@ class BrokerPublisher:
     """Publishes to the intake topics as `local`, without a gateway."""
 
     def __init__(self, installation: Installation, partitions: int) -> None:
-        self._installation = installation
-        self._partitions = partitions
-        self._signer = built_in_signer(installation.master, LOCAL)
+        self._publisher = installation.publisher(LOCAL, partitions)
 
     def publish(self, events: Sequence[dict[str, Any]], wait: float) -> list[answers.Receipt]:
         """Receipts in order: `received`, or `rejected` for a fault in the event itself."""
         receipts, good = parsed_events(list(events), LOCAL, now_micros)
-        published = publish_signed(self._installation, self._signer, self._partitions, good)
+        published = self._publisher.publish(good)
         given = iter(zip(published, good, strict=True))
         return [_received(*next(given)) if receipt is None else receipt for receipt in receipts]
 
 
-def _received(place: Published, event: tuple[Kind, Event]) -> answers.Receipt:
+def _received(place: Placed, event: tuple[Kind, Event]) -> answers.Receipt:
     kind, said = event
     return answers.Receipt(
         event_id=said.envelope.event_id,

@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from projections import keys
 from projections.evolve import Due, Evolution, evolve
-from projections.ports import KeyValueStore, Log, LogRecord, Vault
-from projections.rows import Checkpoint, Present, ReceiptRow
+from projections.ports import Anchor, KeyValueStore, Log, LogRecord, Vault
+from projections.rows import Checkpoint, HeadRow, Present, ReceiptRow
 from projections.state import Overlay, StoreReader, fresh_checkpoint
 from schemas.bodies import Body, RefusedBody, decode_body, event_id_of, with_quote_key
 from schemas.entry import GENESIS, NO_FOLLOW_UP, Entry, MalformedEntry, parse_entry
@@ -69,6 +69,7 @@ class Follower:
         self.vault = vault
         self.hasher = hasher
         self.reader = StoreReader(store)
+        self.moved: dict[bytes, Anchor] = {}
         self._later: dict[int, Entry] = {}
         self._scanned = 0
         self.on_receipts: Callable[[Sequence[Decided]], None] | None = None
@@ -144,11 +145,18 @@ class Follower:
     def commit(self, overlay: Overlay, receipts: Sequence[Decided]) -> None:
         """Write an overlay in one batch, destroy the keys it doomed, tell who waits."""
         self.store.write(overlay.encoded())
+        self._note_heads(overlay)
         doomed = [key[1:] for key in overlay.pending if key[:1] == keys.ALL_DOOMED]
         if doomed:
             self.destroy(doomed)
         if self.on_receipts is not None and receipts:
             self.on_receipts(receipts)
+
+    def _note_heads(self, overlay: Overlay) -> None:
+        """Remember which scopes' own heads moved, for the anchors."""
+        for key, row in overlay.pending.items():
+            if isinstance(row, HeadRow):
+                self.moved[key[1:]] = Anchor(row.count, row.hash)
 
     def destroy(self, key_ids: Sequence[bytes]) -> None:
         """Destroy record keys, then forget that they were to be destroyed."""

@@ -59,12 +59,19 @@ def worker(
     context: typer.Context,
     kafka: str | None = Kafka,
     keep_intake: bool = typer.Option(False, help="Do not drop what was admitted."),
+    metrics_port: int | None = typer.Option(None, help="Where to tell Prometheus metrics."),
 ) -> None:
     """Admit events of the partitions that the group gives this process."""
     from mnemolog.cluster import run_worker
 
     asked = session(context)
-    run_worker(_needed(kafka), asked.data, asked.master(), keep_intake=keep_intake)
+    run_worker(
+        _needed(kafka),
+        asked.data,
+        asked.master(),
+        keep_intake=keep_intake,
+        metrics_port=metrics_port,
+    )
 
 
 def agents(context: typer.Context, kafka: str | None = Kafka) -> None:

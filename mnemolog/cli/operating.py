@@ -158,6 +158,8 @@ def keys_add(
     subject: str = typer.Option("*", envvar="MNEMOLOG_SUBJECT", help="The same."),
     branch: str = typer.Option("*", help="The same."),
     trust: str = typer.Option("service", help="operator, service, user or untrusted."),
+    secret: bool = typer.Option(False, "--secret", help="Also an HMAC secret, to sign with."),
+    ed25519: str | None = typer.Option(None, help="The public key it signs with, in hex."),
 ) -> None:
     """Make an API key; it is shown this once."""
     asked = session(context)
@@ -176,9 +178,29 @@ def keys_add(
         [Role(word) for word in words],
         [Grant(tenant, namespace, subject, branch)],
         TIER_OF_WORD[trust],
+        with_secret=secret,
+        ed25519_public=_public_key(ed25519),
     )
-    answer = answers.NewKey(name=name, key=issued.key)
-    asked.answer(answer, lambda: say(f"{name}: {issued.key}\n(shown this once)"))
+    plain = answers.NewKey(name=name, key=issued.key).model_dump(mode="json")
+    if issued.secret is not None:
+        plain["secret"] = issued.secret.hex()
+
+    def human() -> None:
+        say(f"{name}: {issued.key}")
+        if issued.secret is not None:
+            say(f"HMAC secret: {issued.secret.hex()}")
+        say("(shown this once)")
+
+    asked.answer(plain, human)
+
+
+def _public_key(text: str | None) -> bytes | None:
+    try:
+        return None if text is None else bytes.fromhex(text)
+    except ValueError:
+        raise invalid(
+            "invalid", "ed25519", "it is not hexadecimal", "give the 32 bytes as 64 hex digits"
+        ) from None
 
 
 @keys.command("list")

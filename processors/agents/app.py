@@ -6,7 +6,8 @@ Faust creates no topics; those it needs must exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import faust
@@ -49,6 +50,24 @@ def build(
 
     app.timer(interval=SWEEP_S, on_leader=False, name="sweep")(timer)
     return app
+
+
+def credentials(extra: Mapping[str, str]) -> Any:
+    """librdkafka's SASL and TLS settings in Faust's words; None for plain text."""
+    protocol = extra.get("security.protocol", "PLAINTEXT").upper()
+    if protocol == "PLAINTEXT":
+        return None
+    context = None
+    if protocol.endswith("SSL"):
+        context = ssl.create_default_context(cafile=extra.get("ssl.ca.location"))
+    if protocol == "SSL":
+        return faust.SSLCredentials(context=context)
+    return faust.SASLCredentials(
+        username=extra.get("sasl.username"),
+        password=extra.get("sasl.password"),
+        mechanism=extra.get("sasl.mechanism", extra.get("sasl.mechanisms", "PLAIN")),
+        ssl_context=context,
+    )
 
 
 def _sweep(sweep: Callable[[], int]) -> None:

@@ -24,7 +24,7 @@ from schemas.entry import Entry, parse_entry
 from schemas.events import Event
 from schemas.kinds import Kind
 from schemas.master import MasterKey
-from schemas.principals import LOCAL, built_in_signer
+from schemas.principals import LOCAL
 
 PARTITIONS = 2
 T = TypeVar("T")
@@ -87,12 +87,9 @@ class Cluster:
 
     def publish(self, *events: dict[str, object], name: str = LOCAL) -> None:
         """Produce signed events to the partitions of their subjects."""
-        from mnemolog.cluster import publish_signed
-
-        signer = built_in_signer(self.master, name)
-        publish_signed(
-            self.installation, signer, PARTITIONS, [parsed(event, name) for event in events]
-        )
+        publisher = self.installation.publisher(name, PARTITIONS)
+        publisher.publish([parsed(event, name) for event in events])
+        publisher.close()
 
     def records(self, topic: str, partition: int) -> list[LogRecord]:
         """Everything that a topic partition holds."""

@@ -412,6 +412,22 @@ def test_the_agents_time_out_parked_assertions_by_a_control_event(runtime: Runti
     assert reason(alice, "Berlin", fact.fact_id) is None
 
 
+def test_an_expired_fact_is_no_longer_public_and_says_so(runtime: Runtime) -> None:
+    alice = runtime.scope()
+    fact = moved(alice, "Berlin", expires_at=JUNE)
+    assert ids(alice, valid_at=MAY) == [fact]
+    assert ids(alice, valid_at=JUNE) == []
+    assert reason(alice, "Berlin", fact) == "outside_valid_time"
+    before = alice.head()
+    deadline = time.monotonic() + 30
+    while alice.head().scope_sequence == before.scope_sequence:
+        assert time.monotonic() < deadline
+        runtime.sweep()
+    (period,) = alice.history("alice", "city").items
+    assert period.status == "expired"
+    assert ids(alice, valid_at=MAY) == [fact]
+
+
 def test_verify_deep_finds_nothing_wrong(runtime: Runtime) -> None:
     alice = runtime.scope()
     fact = moved(alice, "Berlin")

@@ -27,8 +27,8 @@ def decimal(text: str) -> Value:
     return Value("decimal", text)
 
 
-def test_version_1_means_the_unicode_tables_of_14_0() -> None:
-    assert (VERSION, unicodedata.unidata_version) == (1, "14.0.0")
+def test_the_version_says_the_rules_and_the_unicode_tables() -> None:
+    assert divmod(VERSION, 256) == (1, int(unicodedata.unidata_version.split(".")[0]))
 
 
 @given(texts)

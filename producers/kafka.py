@@ -1,0 +1,120 @@
+"""Publishing to the intake topics: build, sign, produce, and wait for the brokers' word (SPEC §2).
+
+Records carry no message key; the partition is the subject's own (`schemas.scope.partition_of`), so
+that all kinds of a subject meet in one partition. Acknowledged means that every in-sync replica has
+it; a producer's retry after a lost acknowledgement is not a second record, and if one came about
+all the same, admission would mark it `duplicate`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from schemas.codec import Codec
+from schemas.errors import Unavailable
+from schemas.events import Deletion, Event
+from schemas.kinds import Kind
+from schemas.scope import partition_of
+from schemas.signing import Signer
+from schemas.topics import INTAKE_MAX_BYTES, TopicNames
+
+TIMEOUT_S = 30.0
+BARRIER_PAUSE_S = 0.002
+
+
+class Placed(NamedTuple):
+    """Where an event stands in the intake."""
+
+    partition: int
+    kind: Kind
+    offset: int
+
+
+class KafkaPublisher:
+    """Publishes as one signer. Safe for many threads; `close` sends what is left."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topics: TopicNames,
+        signer: Signer,
+        partitions: int,
+        codec: Codec | None = None,
+    ) -> None:
+        self._topics = topics
+        self._signer = signer
+        self._partitions = partitions
+        self._codec = codec or Codec()
+        self._producer = Producer(
+            {
+                **settings,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 1,
+                "compression.type": "lz4",
+                "message.max.bytes": INTAKE_MAX_BYTES,
+                "delivery.timeout.ms": int(TIMEOUT_S * 1000),
+                "log_level": 3,
+            }
+        )
+
+    def publish(self, events: Sequence[tuple[Kind, Event]]) -> list[Placed]:
+        """Publish in order; acknowledged when it returns. Raises `Unavailable`.
+
+        After a subject or scope deletion it waits until what is published next cannot tie with the
+        deletion's millisecond, and so is not covered by it.
+        """
+        placed: list[Placed | None] = [None] * len(events)
+        failures: list[KafkaError] = []
+        for index, (kind, event) in enumerate(events):
+            self._produce(kind, event, self._report(index, kind, placed, failures))
+        deadline = time.monotonic() + TIMEOUT_S
+        while None in placed and not failures and time.monotonic() < deadline:
+            self._producer.poll(0.05)
+        if failures or None in placed:
+            why = failures[0].str() if failures else f"no acknowledgement within {TIMEOUT_S:g} s"
+            raise Unavailable("broker", why, "publish again: what came through is marked duplicate")
+        if any(isinstance(e, Deletion) and e.target in ("subject", "scope") for _, e in events):
+            time.sleep(BARRIER_PAUSE_S)
+        return [one for one in placed if one is not None]
+
+    def close(self) -> None:
+        """Send what is buffered."""
+        self._producer.flush(TIMEOUT_S)
+
+    def _produce(
+        self, kind: Kind, event: Event, report: Callable[[KafkaError | None, Message], None]
+    ) -> None:
+        payload = self._codec.encode(kind, event)
+        partition = partition_of(event.envelope.scope, self._partitions)
+        headers: Any = self._signer.sign(kind, payload)
+        while True:
+            try:
+                self._producer.produce(
+                    self._topics.intake[kind],
+                    value=payload,
+                    partition=partition,
+                    headers=headers,
+                    on_delivery=report,
+                )
+                return
+            except BufferError:
+                self._producer.poll(0.05)
+            except KafkaException as error:
+                raise Unavailable("broker", str(error), "check its address and settings") from error
+
+    @staticmethod
+    def _report(
+        index: int, kind: Kind, placed: list[Placed | None], failures: list[KafkaError]
+    ) -> Callable[[KafkaError | None, Message], None]:
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                failures.append(error)
+            else:
+                placed[index] = Placed(message.partition() or 0, kind, message.offset() or 0)
+
+        return delivered
