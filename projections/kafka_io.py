@@ -26,6 +26,7 @@ _MOVING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._NOENT,  # no leader is known yet
 )
 CONFIG_VARIABLE = "MNEMOLOG_KAFKA_CONFIG"
 

@@ -1,0 +1,159 @@
+"""`Log`: offsets, order, append times, truncation and waiting, in memory, on disk and on Kafka."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.cimpl import NewTopic
+
+from projections.kafka_io import Kafka, KafkaSettings
+from projections.kafka_log import KafkaLog
+from projections.log_memory import MemoryLog
+from projections.log_rocks import RocksLog, decode_record, encode_record
+from projections.ports import Log
+from schemas.errors import Unavailable
+
+EMBEDDED = ("memory", "rocks")
+
+
+@pytest.fixture(params=[*EMBEDDED, pytest.param("kafka", marks=pytest.mark.kafka)])
+def log(request: pytest.FixtureRequest, tmp_path: Path, fresh_topic: None) -> Iterator[Log]:
+    """Each implementation, empty."""
+    clock = itertools.count(1000)
+    made: Log
+    if request.param == "memory":
+        made = MemoryLog(2, lambda: next(clock))
+    elif request.param == "rocks":
+        made = RocksLog(tmp_path / "log", 2, lambda: next(clock))
+    else:
+        made = _kafka(request.getfixturevalue("kafka_bootstrap"))
+    yield made
+    made.close()
+
+
+def _kafka(bootstrap: str) -> Log:
+    kafka = Kafka(KafkaSettings.load(bootstrap))
+    config = {"message.timestamp.type": "LogAppendTime"}
+    for future in kafka.admin.create_topics([NewTopic(TOPIC, 2, 1, config=config)]).values():
+        future.result()
+    return KafkaLog(kafka, 2, TOPIC)
+
+
+@pytest.fixture(autouse=True)
+def fresh_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic name of this test alone: the broker is the session's."""
+    monkeypatch.setattr(sys.modules[__name__], "TOPIC", f"t-{uuid.uuid4().hex[:10]}")
+
+
+TOPIC = "t"
+
+
+def test_offsets_grow_and_partitions_are_apart(log: Log) -> None:
+    assert log.append(TOPIC, 0, [(b"a", (("h", b"1"),)), (None, ())]) == [0, 1]
+    assert log.append(TOPIC, 1, [(b"c", ())]) == [0]
+    assert log.append(TOPIC, 0, [(b"d", ())]) == [2]
+    assert (log.start(TOPIC, 0), log.end(TOPIC, 0), log.end(TOPIC, 1)) == (0, 3, 1)
+    records = log.read(TOPIC, 0, 0, 10)
+    assert [(r.offset, r.value, r.headers) for r in records] == [
+        (0, b"a", (("h", b"1"),)),
+        (1, None, ()),
+        (2, b"d", ()),
+    ]
+    assert [record.offset for record in log.read(TOPIC, 0, 1, 1)] == [1]
+    assert log.read(TOPIC, 0, 3, 10) == []
+    assert log.read(TOPIC, 0, 0, 0) == []
+
+
+def test_append_times_never_decrease(log: Log) -> None:
+    for n in range(5):
+        log.append(TOPIC, 0, [(bytes((n,)), ())])
+    times = [record.append_ms for record in log.read(TOPIC, 0, 0, 10)]
+    assert times == sorted(times)
+    assert times[0] > 0
+
+
+def test_truncation_drops_what_was_before_and_offsets_go_on(log: Log) -> None:
+    log.append(TOPIC, 0, [(bytes((n,)), ()) for n in range(5)])
+    log.truncate(TOPIC, 0, 3)
+    assert log.start(TOPIC, 0) == 3
+    assert [record.offset for record in log.read(TOPIC, 0, 3, 10)] == [3, 4]
+    with pytest.raises(Unavailable, match="records 1 to 2 are gone"):
+        log.read(TOPIC, 0, 1, 10)
+    assert log.append(TOPIC, 0, [(b"x", ())]) == [5]
+
+
+def test_waiting_ends_when_something_comes(log: Log) -> None:
+    assert not log.wait({(TOPIC, 0): 0}, 0.05)
+    timer = threading.Timer(0.05, lambda: log.append(TOPIC, 0, [(b"a", ())]))
+    timer.start()
+    assert log.wait({(TOPIC, 0): 0, (TOPIC, 1): 0}, 20)
+    timer.join()
+
+
+def test_the_identity_stays(log: Log) -> None:
+    assert log.identity()
+    assert log.identity() == log.identity()
+
+
+def test_many_threads_append_without_gaps(tmp_path: Path) -> None:
+    log = RocksLog(tmp_path / "log", 1, lambda: 1)
+    threads = [
+        threading.Thread(
+            target=lambda: [log.append(TOPIC, 0, [(b"x", ()), (b"y", ())]) for _ in range(50)]
+        )
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    records = log.read(TOPIC, 0, 0, 1000)
+    assert [record.offset for record in records] == list(range(400))
+    assert [record.value for record in records] == [b"x", b"y"] * 200
+    log.close()
+
+
+def test_the_layout_of_a_stored_record_is_pinned() -> None:
+    stored = encode_record(1, b"v", (("n", b"hh"),))
+    assert stored.hex() == "0000000000000001000100016e000268680176"
+    record = decode_record("t", 0, 7, stored)
+    assert (record.append_ms, record.value, record.headers) == (1, b"v", (("n", b"hh"),))
+    assert decode_record("t", 0, 7, encode_record(1, None, ())).value is None
+
+
+def test_kill_9_while_appending_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from projections.log_rocks import RocksLog\n"
+        "log = RocksLog(Path(sys.argv[1]), 1, lambda: 1)\n"
+        "while True:\n"
+        "    (offset,) = log.append('t', 0, [(b'x' * 500, ())])\n"
+        "    print(offset, flush=True)\n"
+    )
+    path = tmp_path / "log"
+    process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    last = -1
+    for line in process.stdout:
+        last = int(line)
+        if last >= 300:
+            os.kill(process.pid, signal.SIGKILL)
+            break
+    rest = process.stdout.read().split()
+    process.wait()
+    last = max([last, *(int(word) for word in rest[:-1])])
+    log = RocksLog(path, 1, lambda: 0, create=False)
+    offsets = [record.offset for record in log.read("t", 0, 0, 10**6)]
+    assert offsets == list(range(len(offsets)))
+    assert len(offsets) > last
+    assert log.append("t", 0, [(b"y", ())]) == [len(offsets)]
+    assert log.read("t", 0, len(offsets), 1)[0].append_ms == 1
+    log.close()
