@@ -91,15 +91,16 @@ class Worker:
         try:
             while not self._stopping:
                 self._turn()
-                if self._failure is not None:
-                    raise self._failure
         finally:
             self._release(list(self._owned))
             self._consumer.close()
 
     def _turn(self) -> None:
         batches: dict[int, list[LogRecord]] = {}
-        for message in self._consumer.consume(BATCH, POLL_S):
+        messages = self._consumer.consume(BATCH, POLL_S)
+        if self._failure is not None:
+            raise self._failure
+        for message in messages:
             error = message.error()
             if error is None:
                 record = record_of(message)
@@ -157,6 +158,7 @@ class Worker:
             consumer.assign([self._place(place) for place in given])
         except Exception as error:  # noqa: BLE001 - raised by `run`, outside librdkafka's callback
             self._failure = error
+            consumer.assign([])
 
     def _place(self, place: TopicPartition) -> TopicPartition:
         kind = self._topics.kind_of[place.topic]
