@@ -59,8 +59,10 @@ fmt: $(STAMP) ## Rewrite the code in the one format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) ## Measure admission, recall and release against their floor
-	$(BIN)/python -m benchmarks.bench $(ARGS)
+bench: $(STAMP) ## Measure against the floor, embedded and (where a broker can be had) on Kafka
+	@$(KAFKA) status >/dev/null 2>&1 || trap '$(KAFKA) down >/dev/null' EXIT; \
+	bootstrap=$$($(KAFKA) up 1 | tail -n 1) || bootstrap=; \
+	$(BIN)/python -m benchmarks.bench $${bootstrap:+--kafka "$$bootstrap"} $(ARGS)
 
 verify: $(STAMP) ## Check the ledger in $MNEMOLOG_DATA or ./mnemolog-data
 	$(BIN)/mnemolog verify $(ARGS)

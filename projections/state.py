@@ -148,10 +148,11 @@ class StoreReader(Reader):
 
 
 class Overlay(Reader):
-    """Committed state with uncommitted changes on top; not for concurrent use."""
+    """Committed state with uncommitted changes on top, for as long as nothing else is committed."""
 
     def __init__(self, base: Reader) -> None:
         self._base = base
+        self._read: dict[bytes, Row | None] = {}
         self.pending: Changes = {}
 
     def raw(self, wanted: Sequence[bytes]) -> list[bytes | None]:
@@ -169,7 +170,11 @@ class Overlay(Reader):
             row = self.pending[key]
             assert not isinstance(row, bytes)
             return row
-        return self._base.row(key)
+        if isinstance(self._base, Overlay):
+            return self._base.row(key)
+        if key not in self._read:
+            self._read[key] = self._base.row(key)
+        return self._read[key]
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
         """Pending and committed rows under a prefix, in key order."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -75,8 +76,13 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def version(self) -> bytes:
-        """The first 8 bytes of SHA-256 over canonical `describe`; computed anew each time."""
-        return hashlib.sha256(canonical(self.describe()).encode()).digest()[:8]
+        """The first 8 bytes of SHA-256 over canonical `describe`."""
+        return _version(self)
+
+
+@lru_cache(maxsize=16)
+def _version(policy: Policy) -> bytes:
+    return hashlib.sha256(canonical(policy.describe()).encode()).digest()[:8]
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
