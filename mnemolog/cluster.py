@@ -191,7 +191,9 @@ def make_worker(
 
         def trigger(decided: Sequence[Decided]) -> None:
             for one in decided:
-                ADMITTED.labels(Kind(one.kind).word, RECEIPT_STATE[Decision(one.receipt.decision)]).inc()
+                ADMITTED.labels(
+                    Kind(one.kind).word, RECEIPT_STATE[Decision(one.receipt.decision)]
+                ).inc()
             if any(one.receipt.decision == Decision.PARKED for one in decided):
                 kafka.send(topics.triggers, number, [(None, b"awaiting", ())])
 

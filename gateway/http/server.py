@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
 
 from schemas.errors import Unavailable
+
+
+class _Server(uvicorn.Server):
+    """Returns after a signal instead of raising it again: what serves must close its stores."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take SIGINT and SIGTERM as the wish to stop."""
+        before = {
+            number: signal.signal(number, self.handle_exit)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -35,4 +54,4 @@ def serve(app: FastAPI, listener: socket.socket, on_ready: Callable[[str], None]
     )
     listener.listen(128)
     on_ready(f"http://{shown}:{port}")
-    uvicorn.Server(config).run(sockets=[listener])
+    _Server(config).run(sockets=[listener])
