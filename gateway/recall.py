@@ -17,7 +17,7 @@ from gateway.asked import Asked
 from gateway.render import conflict_answer, episode_answer, fact_answer
 from gateway.requests import RecallQuery
 from gateway.tokens import Tokens
-from projections.evolve import fact_text
+from projections.fold_assertions import fact_text
 from projections.lexical import NoSearchableTerms, search
 from projections.lexical_rows import LexicalRows
 from projections.rows import Document

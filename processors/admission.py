@@ -24,11 +24,12 @@ from processors.decide import Context, decide
 from processors.draft import Draft
 from processors.receive import receive
 from projections import keys
-from projections.evolve import Due, evolve
+from projections.evolve import evolve
 from projections.follower import Decided, Follower, decided
 from projections.ports import LogRecord
 from projections.rows import ReceiptRow
 from projections.state import Overlay
+from projections.step import Due
 from schemas.bodies import encode_body, with_quote_key
 from schemas.codec import Codec
 from schemas.entry import SCHEMA_VERSION, Entry, Header, header_bytes, make_entry

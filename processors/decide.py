@@ -15,8 +15,8 @@ from processors.assertions import bind, checked_decision, flags_of, without_word
 from processors.draft import Draft
 from processors.receive import Received
 from processors.risk import scan
-from projections.evolve import may_delete
 from projections.state import Reader, cutoff_of
+from projections.step import may_delete
 from projections.support import outranks
 from schemas.bodies import AssertionBody, ObservationBody, RefusedBody, event_body
 from schemas.entry import (

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 
 from projections import keys
-from projections.evolve import NEVER
 from projections.rows import FactRow, Present, WorkingSetRow
 from projections.state import Reader
+from projections.step import NEVER
 from schemas.events import Actor, Control, Envelope
 from schemas.policy import Policy
 from schemas.principals import AGENTS

@@ -19,10 +19,11 @@ import msgspec
 from msgspec.structs import replace
 
 from projections import keys
-from projections.evolve import Due, Evolution, evolve
+from projections.evolve import Evolution, evolve
 from projections.ports import Anchor, KeyValueStore, Log, LogRecord, Vault
 from projections.rows import Checkpoint, HeadRow, Present, ReceiptRow
 from projections.state import Overlay, StoreReader, fresh_checkpoint
+from projections.step import Due
 from schemas.bodies import Body, RefusedBody, decode_body, event_id_of, with_quote_key
 from schemas.entry import GENESIS, NO_FOLLOW_UP, Entry, MalformedEntry, parse_entry
 from schemas.errors import LedgerCorrupt, Unavailable

@@ -89,7 +89,7 @@ MUTANTS = (
            "return append_ms <= self.cutoff_ms", "return append_ms < self.cutoff_ms", (MODEL,)),
     Mutant("I4 a barrier cancels retractions that it covers", "projections/support.py",
            "tuple(m for m in marks if m.append > self.cutoff_ms)", "marks", (MODEL,)),
-    Mutant("I4 a waiting deletion strikes its target", "projections/evolve.py",
+    Mutant("I4 a waiting deletion strikes its target", "projections/fold_observations.py",
            "        if waiting.deletion and may_delete(waiting.adapter",
            "        if False and may_delete(waiting.adapter", (MODEL, CONTRACT)),
     Mutant("I4 a repeat changes nothing", "processors/decide.py",
