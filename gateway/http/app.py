@@ -146,7 +146,7 @@ def _events(
             counters.receipts.labels(receipt.kind or "unknown", receipt.state).inc()
         return answers.Receipts(receipts=tuple(receipts))
 
-    @app.get("/v1/events/{event_id}", response_model=answers.Receipt)
+    @app.get("/v1/events/{event_id:path}", response_model=answers.Receipt)
     def receipt(event_id: str, principal: Caller, at: Annotated[ReceiptParams, Query()]) -> Any:
         """What became of an event."""
         kind = None

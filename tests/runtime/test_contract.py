@@ -428,6 +428,52 @@ def test_an_expired_fact_is_no_longer_public_and_says_so(runtime: Runtime) -> No
     assert ids(alice, valid_at=MAY) == [fact]
 
 
+def test_a_working_set_expires_by_a_control_event(runtime: Runtime) -> None:
+    alice = runtime.scope()
+    event = {
+        "kind": "workingset",
+        "scope": alice._scope,
+        "workingset_id": "w1",
+        "task": "tidy up",
+        "members": [],
+        "expires_at": MAY,
+    }
+    (receipt,) = runtime.memory.publish([event])
+    assert receipt.state == "accepted"
+    deadline = time.monotonic() + 30
+    while not any(entry.kind == "control" for entry in alice.audit_entries().items):
+        assert time.monotonic() < deadline
+        runtime.sweep()
+    controls = [entry for entry in alice.audit_entries().items if entry.kind == "control"]
+    assert controls[0].decision == "accepted"
+    assert {entry.decision for entry in controls[1:]} <= {"duplicate"}
+
+
+def test_kinds_without_rules_yet_are_kept_and_change_nothing(runtime: Runtime) -> None:
+    alice = runtime.scope()
+    fact = moved(alice, "Berlin")
+    before = alice.head().scope_sequence
+    for kind in ("association", "procedure", "outcome", "commitment", "appraisal", "challenge"):
+        event = {"kind": kind, "scope": alice._scope, "record_id": "r1", "payload": {"to": fact}}
+        (receipt,) = runtime.memory.publish([event])
+        assert (receipt.state, receipt.reason and receipt.reason.code) == (
+            "evidence_only",
+            "not_in_force",
+        )
+    assert alice.head().scope_sequence == before
+    (refused,) = runtime.memory.publish(
+        [{"kind": "control", "scope": alice._scope, "control": "timeout", "target": {"fact": fact}}]
+    )
+    assert refused.state == "rejected"
+
+
+def test_ids_may_hold_anything_but_nul(runtime: Runtime) -> None:
+    alice = runtime.scope("C:\\tmp\\f")
+    for event_id in ("a/b", "a:b", "x|y", "..", "%2F", "\u00ff", "a" * 256, "港/検査"):
+        assert alice.observe("hello", event_id=event_id).state == "accepted"
+        assert alice.receipt(event_id).event_id == event_id
+
+
 def test_verify_deep_finds_nothing_wrong(runtime: Runtime) -> None:
     alice = runtime.scope()
     fact = moved(alice, "Berlin")

@@ -1,0 +1,67 @@
+"""`replay`: a rebuild beside the running memory, and one switch; reads go on (SPEC §3)."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from mnemolog import Memory
+from mnemolog.doors import EmbeddedDoor
+
+
+def test_reads_go_on_while_the_projections_are_rebuilt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Memory.open(tmp_path / "data") as memory:
+        alice = memory.scope("acme", "support", "alice")
+        events = [
+            {
+                "kind": "observation",
+                "scope": alice._scope,
+                "event_id": f"e{n}",
+                "content": f"no {n}",
+            }
+            for n in range(600)
+        ]
+        memory.publish(events, wait=30)
+        stop, seen = threading.Event(), []
+
+        def read() -> None:
+            while not stop.is_set():
+                seen.append(len(alice.episodes(limit=1000).items))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        progress: list[tuple[int, int]] = []
+        for _ in range(2):
+            done = memory.replay(lambda folded, total: progress.append((folded, total)))
+            assert sum(done.values()) == 600
+        stop.set()
+        reader.join()
+        assert seen
+        assert set(seen) == {600}
+        assert progress[-1] == (600, 600)
+        assert memory.verify(deep=True).ok
+        assert alice.observe("and writes go on").state == "accepted"
+    assert [path.name for path in (tmp_path / "data" / "state").iterdir() if path.is_dir()] == ["2"]
+
+
+def test_a_lost_store_is_rebuilt_before_anything_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Memory.open(tmp_path / "data") as memory:
+        alice = memory.scope("acme", "support", "alice")
+        alice.observe("still here")
+        alice.observe("this not", event_id="gone")
+        alice.forget(observation="gone")
+    shutil.rmtree(tmp_path / "data" / "state")
+    door = EmbeddedDoor.open(tmp_path / "data", create=False)
+    alice = Memory(door).scope("acme", "support", "alice")
+    assert [episode.content for episode in alice.episodes().items] == ["still here"]
+    door.close()
