@@ -24,6 +24,7 @@ from projections.rows import Document
 from projections.state import Reader
 from projections.view import Conflict, Group, Member, episode_visible
 from schemas import answers
+from schemas.errors import StoreDamaged
 from schemas.normalise import normalise_key
 from schemas.sealing import Hasher
 
@@ -100,11 +101,9 @@ def _visible(reader: Reader, asked: Asked, types: set[str]) -> _Seen:
     groups: dict[bytes, Group] = {}
     for ordinal in range(asked.head.documents):
         document = reader.document(asked.scope, ordinal)
-        if (
-            document is None
-            or asked.horizon.blocked
-            or not _see(reader, asked, types, seen, groups, ordinal, document)
-        ):
+        if document is None:
+            raise StoreDamaged(f"document {ordinal}")
+        if asked.horizon.blocked or not _see(reader, asked, types, seen, groups, ordinal, document):
             seen.hidden.add(ordinal)
     return seen
 
@@ -123,9 +122,9 @@ def _see(
     if types and "episode" not in types:
         return False
     row = reader.observation(asked.scope, document.record)
-    if row is None or not episode_visible(
-        reader, asked.scope, document.record, row, asked.horizon, asked.policy
-    ):
+    if row is None:
+        raise StoreDamaged(f"observation {document.record.hex()}")
+    if not episode_visible(reader, asked.scope, document.record, row, asked.horizon, asked.policy):
         return False
     seen.episodes[ordinal] = episode_answer(row)
     return True
@@ -141,7 +140,9 @@ def _see_fact(
     record16: bytes,
 ) -> bool:
     row = reader.fact(asked.scope, record16)
-    if row is None or asked.valid_at is None:
+    if row is None:
+        raise StoreDamaged(f"fact {record16.hex()}")
+    if asked.valid_at is None:
         return False
     group = groups.get(row.entity_attribute)
     if group is None:

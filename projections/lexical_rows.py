@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from projections import keys
 from projections.postings import BLOCK, build_block
 from projections.state import Overlay, Reader
+from schemas.errors import StoreDamaged
 
 
 def blocks_of(documents: int) -> int:
@@ -52,8 +53,9 @@ class LexicalRows:
         """Ordinal and text of the documents that no block holds."""
         for ordinal in range(blocks_of(self._documents) * BLOCK, self._documents):
             document = self._state.document(scope, ordinal)
-            if document is not None:
-                yield ordinal, document.text
+            if document is None:
+                raise StoreDamaged(f"document {ordinal}")
+            yield ordinal, document.text
 
     def block_count(self, scope: bytes) -> int:
         """How many blocks there are."""

@@ -31,6 +31,7 @@ from projections.rows import (
     encode_row,
 )
 from schemas.entry import GENESIS
+from schemas.errors import StoreDamaged
 
 R = TypeVar("R", bound=Row)
 Changes = dict[bytes, Row | bytes | None]
@@ -121,8 +122,9 @@ class Reader:
         for key, _ in self.scan(prefix):
             record16 = key[len(prefix) :]
             row = self.fact(scope16, record16)
-            if row is not None:
-                found.append((record16, row))
+            if row is None:
+                raise StoreDamaged(f"fact {record16.hex()}")
+            found.append((record16, row))
         return found
 
 

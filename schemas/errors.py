@@ -83,6 +83,15 @@ class ViewBehind(Unavailable):
     code = "view_behind"
 
 
+class StoreDamaged(Unavailable):
+    """A row that another row speaks of is not there: nothing is served from the store."""
+
+    code = "ledger_damaged"
+
+    def __init__(self, row: str) -> None:
+        super().__init__("projections", f"{row} is missing from the store", "type: mnemolog replay")
+
+
 class StoreLocked(Unavailable):
     """Another process holds the data directory."""
 

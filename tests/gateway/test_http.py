@@ -199,6 +199,18 @@ def test_a_moved_head_is_409_and_leaves_no_record(http: Http) -> None:
     assert "record" not in answer.json()
 
 
+def test_a_missing_row_stops_the_read_with_a_named_reason(http: Http) -> None:
+    http.publish(OBSERVATION, ASSERTION)
+    for prefix in (b"F", b"D"):
+        for part in http.door.backend._parts:
+            store = part.follower.store
+            store.write(dict.fromkeys(dict(store.scan(prefix))))
+        body = {"scope": SCOPE, "query": "Berlin"}
+        assert problem(http.call("POST", "/v1/recall", json=body), 503).code == "ledger_damaged"
+        http.call("POST", "/v1/admin/replay")
+        assert http.call("POST", "/v1/recall", json=body).status_code == 200
+
+
 def test_health_readiness_metrics_docs(http: Http) -> None:
     assert http.client.get("/healthz").text == "ok\n"
     assert http.client.get("/readyz").status_code == 200
