@@ -1,0 +1,204 @@
+"""Wiring of the gateway: HTTP over followers of the ledger."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+
+from gateway.application import Application
+from gateway.backend import Published, Reach
+from gateway.http.app import create_app
+from gateway.http.server import bind, serve
+from mnemolog.cluster.installation import Installation, instance_directory
+from mnemolog.doors import now_micros
+from mnemolog.parts import Part
+from processors import topics_admin
+from processors.verify import verify_partitions
+from projections.rows import ReceiptRow
+from projections.state import Reader
+from schemas import answers
+from schemas.bodies import Body
+from schemas.entry import Entry
+from schemas.errors import LedgerCorrupt, MnemologError, Unavailable
+from schemas.events import Event
+from schemas.kinds import Kind
+from schemas.master import MasterKey
+from schemas.policy import Policy
+from schemas.principals import GATEWAY, Registry
+
+log = structlog.get_logger()
+
+
+class ClusterBackend:
+    """A `gateway.backend.Backend` that follows the ledger."""
+
+    def __init__(self, installation: Installation, directory: Path) -> None:
+        self._installation = installation
+        self._topics = installation.topics
+        self.partitions = topics_admin.partition_count(installation.kafka, installation.topics)
+        self.hasher = installation.hasher
+        self._publisher = installation.publisher(GATEWAY, self.partitions)
+        self._stop = threading.Event()
+        self._failure = ""
+        changed = threading.Condition()
+        self._parts = []
+        for number in range(self.partitions):
+            lock = threading.RLock()
+            follower = installation.follower(
+                number, self.partitions, directory, lock=lock, writer=False
+            )
+            self._parts.append(Part(follower, lock, changed))
+        self._following = threading.Lock()
+        self._anchoring = installation.anchoring(self.partitions)
+        for part in self._parts:
+            self._follow(part, first=True)
+        self._thread = threading.Thread(target=self._run, name="mnemolog-follower", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        places = [(self._topics.ledger, number) for number in range(self.partitions)]
+        while not self._stop.is_set():
+            try:
+                ends = self._installation.kafka.offsets(places, latest=True)
+                moved = [
+                    part
+                    for part, end in zip(self._parts, ends, strict=True)
+                    if part.damage is None and part.next_offset < end
+                ]
+                for part in moved:
+                    self._follow(part)
+                self._failure = ""
+                if not moved:
+                    self._stop.wait(0.005)
+            except MnemologError as error:
+                self._failure = str(error)
+                log.warning("not following", error=str(error))
+                self._stop.wait(0.5)
+
+    def _follow(self, part: Part, *, first: bool = False) -> None:
+        try:
+            with self._following:
+                if first:
+                    part.follower.check_log()
+                part.follower.catch_up()
+                if first:
+                    self._anchoring.check(part.follower)
+                    part.follower.destroy_leftovers()
+        except LedgerCorrupt as error:
+            part.damaged(error)
+        part.note()
+
+    def policy(self) -> Policy:
+        """See `Backend`."""
+        return self._installation.policy()
+
+    def registry(self) -> Registry:
+        """See `Backend`."""
+        return self._installation.registry_file.snapshot()
+
+    def publish(self, events: Sequence[tuple[Kind, Event]]) -> list[Published]:
+        """See `Backend`."""
+        return [Published(*placed) for placed in self._publisher.publish(events)]
+
+    @contextmanager
+    def reading(self, partition: int) -> Iterator[Reader]:
+        """See `Backend`."""
+        with self._parts[partition].reading() as reader:
+            yield reader
+
+    def ends(self, partition: int, *kinds: Kind) -> Reach:
+        """See `Backend`. An intake whose rest is only control records counts as read."""
+        places = [(self._topics.ledger, partition)]
+        places += [(self._topics.intake[kind], partition) for kind in kinds]
+        ledger, *intake = self._installation.kafka.offsets(places, latest=True)
+        return Reach(ledger, dict(zip(kinds, intake, strict=True)))
+
+    def reach(self, partition: int, goal: Reach, timeout: float) -> None:
+        """See `Backend`."""
+        self._parts[partition].reach(self._deliverable(partition, goal), timeout)
+
+    def _deliverable(self, partition: int, goal: Reach) -> Reach:
+        """The goal without ends that only control records of transactions stand before."""
+        part = self._parts[partition]
+        behind = {
+            kind: end for kind, end in goal.intake.items() if part.positions.get(kind, 0) < end
+        }
+        if not behind:
+            return goal
+        reading = self._installation.log(self.partitions)
+        try:
+            intake = dict(goal.intake)
+            for kind, end in behind.items():
+                at = part.positions.get(kind, 0)
+                topic = self._topics.intake[kind]
+                at = max(at, reading.start(topic, partition))
+                if at < end and not reading.pending(topic, partition, at):
+                    intake[kind] = part.positions.get(kind, 0)
+            return Reach(goal.ledger, intake)
+        finally:
+            reading.close()
+
+    def outcome(self, published: Published) -> ReceiptRow | None:
+        """See `Backend`."""
+        return self._parts[published.partition].recent.get((published.kind, published.offset))
+
+    def entries(self, partition: int) -> Iterator[tuple[Entry, Body | None]]:
+        """See `Backend`."""
+        with self._following:
+            yield from self._parts[partition].entries()
+
+    def problems(self) -> list[str]:
+        """See `Backend`."""
+        found = [str(part.damage) for part in self._parts if part.damage is not None]
+        if self._failure:
+            found.append(self._failure)
+        if not self._thread.is_alive():
+            found.append("the follower has stopped; restart the process")
+        return found
+
+    def verify(self, deep: bool) -> answers.Verification:
+        """See `Backend`."""
+        with self._following:
+            followers = [part.follower for part in self._parts]
+            return verify_partitions(followers, self._anchoring.anchors, deep=deep)
+
+    def replay(self) -> dict[str, int]:
+        """See `Backend`."""
+        raise Unavailable(
+            "replay",
+            "a gateway rebuilds its view at start",
+            "stop it, remove its gateway-N directory, and start it again",
+        )
+
+    def close(self) -> None:
+        """Let everything go."""
+        self._stop.set()
+        self._thread.join()
+        for part in self._parts:
+            part.follower.store.close()
+            part.follower.vault.close()
+            part.follower.log.close()
+
+
+def run_gateway(
+    bootstrap: str,
+    data: Path,
+    master: MasterKey,
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve HTTP over a follower until SIGINT or SIGTERM."""
+    installation = Installation(bootstrap, data, master)
+    listener = bind(host, port)
+    with instance_directory(data, "gateway") as directory:
+        backend = ClusterBackend(installation, directory)
+        try:
+            application = Application(backend, master, now_micros)
+            serve(create_app(application, backend.registry, now_micros), listener, ready)
+        finally:
+            backend.close()

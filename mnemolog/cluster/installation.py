@@ -1,0 +1,142 @@
+"""What all processes of one cluster share, and the directory that each has for itself.
+
+All of an installation share the master secret and the registry (`keys.json`). Each process has its
+own stores under the data directory, in an instance directory that it locks; followers rebuild
+theirs from the ledger, so losing one loses nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mnemolog.anchoring import Anchoring
+from mnemolog.parts import Turnstile
+from processors import topics_admin
+from processors.admission import Rules
+from producers.kafka import KafkaPublisher
+from projections.follower import Follower
+from projections.kafka_anchors import KafkaAnchors
+from projections.kafka_io import Kafka, KafkaSettings
+from projections.kafka_log import KafkaLog
+from projections.kafka_vault import KafkaVault
+from projections.kv_rocks import RocksStore
+from schemas.codec import Codec
+from schemas.errors import Unavailable
+from schemas.master import MasterKey
+from schemas.policy import Policy
+from schemas.policy import load as load_policy
+from schemas.principals import built_in_signer
+from schemas.registry import RegistryFile
+from schemas.sealing import Hasher
+from schemas.topics import TopicNames
+
+INSTANCES = 64
+
+
+PREFIX_VARIABLE = "MNEMOLOG_TOPIC_PREFIX"
+
+
+class Installation:
+    """What every process of one cluster shares."""
+
+    def __init__(self, bootstrap: str, data: Path, master: MasterKey) -> None:
+        self.settings = KafkaSettings.load(bootstrap)
+        self.kafka = Kafka(self.settings)
+        self.topics = TopicNames(os.environ.get(PREFIX_VARIABLE, "mnemolog"))
+        self.data = data
+        self.master = master
+        self.hasher = Hasher(master.derive("keyed-hashes"))
+        self.codec = Codec()
+        self.registry_file = RegistryFile(data / "keys.json", master)
+
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return load_policy(self.data / "policy.toml")
+
+    def rules(self) -> Rules:
+        """Policy and principals as they are now."""
+        return Rules(self.policy(), self.registry_file.snapshot())
+
+    def publisher(self, name: str, partitions: int) -> KafkaPublisher:
+        """A publisher that signs as a built-in principal."""
+        return KafkaPublisher(
+            self.settings.client(),
+            self.topics,
+            built_in_signer(self.master, name),
+            partitions,
+            self.codec,
+        )
+
+    def log(self, partitions: int) -> KafkaLog:
+        """A log for one thread."""
+        return KafkaLog(self.kafka, partitions, self.topics.ledger)
+
+    def follower(
+        self, number: int, partitions: int, directory: Path, *, lock: threading.RLock, writer: bool
+    ) -> Follower:
+        """A follower of one partition with stores of its own."""
+        reading = self.log(partitions)
+        vault = KafkaVault(
+            self.kafka,
+            self.log(partitions),
+            self.topics.keys,
+            number,
+            RocksStore(directory / f"p{number}" / "vault"),
+            self.master.derive("record-keys"),
+            publish=writer,
+        )
+        store = RocksStore(directory / f"p{number}" / "state")
+        return Follower(
+            number, reading, self.topics.ledger, Turnstile(store, lock), vault, self.hasher
+        )
+
+    def anchoring(self, partitions: int) -> Anchoring:
+        """Anchors in the compacted topic."""
+        return Anchoring(
+            KafkaAnchors(
+                self.kafka,
+                self.log(partitions),
+                self.topics.anchors,
+                self.master.derive("anchors"),
+            )
+        )
+
+
+@contextmanager
+def instance_directory(data: Path, role: str) -> Iterator[Path]:
+    """The first directory of a role that no other process holds; locked until the end."""
+    for number in range(INSTANCES):
+        directory = data / f"{role}-{number}"
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            continue
+        try:
+            yield directory
+        finally:
+            os.close(handle)
+        return
+    raise Unavailable("data", f"{INSTANCES} {role} processes use {data}", "use another --data")
+
+
+def create_topics(bootstrap: str, partitions: int) -> list[str]:
+    """Create what is missing; the names of the topics made."""
+    kafka = Kafka(KafkaSettings.load(bootstrap))
+    return topics_admin.create(kafka, _names(), partitions)
+
+
+def check_topics(bootstrap: str) -> list[str]:
+    """What is wrong with the topics."""
+    return topics_admin.check(Kafka(KafkaSettings.load(bootstrap)), _names())
+
+
+def _names() -> TopicNames:
+    return TopicNames(os.environ.get(PREFIX_VARIABLE, "mnemolog"))
