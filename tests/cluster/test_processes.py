@@ -159,8 +159,9 @@ def plain(answer: Any) -> Any:
     def strip(value: Any) -> Any:
         if isinstance(value, dict):
             kept = {k: strip(v) for k, v in value.items() if k not in TELLS_TIME_OR_PLACE}
-            if "items" in kept:  # lists are in order of recording: a position
-                kept["items"] = sorted(kept["items"], key=repr)
+            if "items" in kept:  # order of recording, and who had to wait: positions
+                decided = [item for item in kept["items"] if item.get("decision") != "parked"]
+                kept["items"] = sorted(decided, key=repr)
             return kept
         if isinstance(value, list):
             return [strip(item) for item in value]
