@@ -36,7 +36,7 @@ from schemas.bodies import Body
 from schemas.codec import Codec
 from schemas.entry import Entry
 from schemas.errors import LedgerCorrupt, MnemologError, Unavailable
-from schemas.events import Deletion, Event
+from schemas.events import Event, is_barrier, runs_between_barriers
 from schemas.kinds import Kind
 from schemas.master import MasterKey
 from schemas.policy import Policy
@@ -45,6 +45,7 @@ from schemas.principals import AGENTS, GATEWAY, Registry, built_in_signer
 from schemas.registry import RegistryFile
 from schemas.scope import partition_of
 from schemas.sealing import Hasher, KeySource, RandomKeys
+from schemas.signing import Signer
 from schemas.topics import TopicNames
 
 log = structlog.get_logger()
@@ -177,22 +178,38 @@ class Embedded:
         if self._stop.is_set():
             raise Unavailable("log", "the process is closing", "open it again")
         signer = self._agents_signer if system else self._gateway_signer
-        published = []
-        for kind, event in events:
-            payload = self._codec.encode(kind, event)
-            partition = partition_of(event.envelope.scope, self.partitions)
-            headers = tuple(signer.sign(kind, payload))
-            (offset,) = self.log.append(self.topics.intake[kind], partition, [(payload, headers)])
-            published.append(Published(partition, kind, offset))
-            if isinstance(event, Deletion) and event.target in ("subject", "scope"):
-                self._outlive_barrier(kind, partition, offset)
+        published: list[Published] = []
+        for run in runs_between_barriers(events):
+            if is_barrier(run[0][1]):
+                published += self._append_barrier(run, signer)
+            else:
+                published += self._append_run(run, signer)
         return published
 
-    def _outlive_barrier(self, kind: Kind, partition: int, offset: int) -> None:
-        """Let the barrier's millisecond pass, so that what is published next is not covered."""
-        (barrier,) = self.log.read(self.topics.intake[kind], partition, offset, 1)
-        while self._clock() // 1000 <= barrier.append_ms:
+    def _append_barrier(self, run: Sequence[tuple[Kind, Event]], signer: Signer) -> list[Published]:
+        """Append and let its millisecond pass, so that what comes next is not covered."""
+        with self._admitting:  # else it may be admitted and dropped before its time is read
+            (barrier,) = self._append_run(run, signer)
+            topic = self.topics.intake[barrier.kind]
+            (record,) = self.log.read(topic, barrier.partition, barrier.offset, 1)
+        while self._clock() // 1000 <= record.append_ms:
             time.sleep(0.0005)
+        return [barrier]
+
+    def _append_run(self, events: Sequence[tuple[Kind, Event]], signer: Signer) -> list[Published]:
+        """One append a topic and partition."""
+        batches: dict[tuple[Kind, int], list[int]] = {}
+        for index, (kind, event) in enumerate(events):
+            place = (kind, partition_of(event.envelope.scope, self.partitions))
+            batches.setdefault(place, []).append(index)
+        placed: dict[int, Published] = {}
+        for (kind, partition), indexes in batches.items():
+            payloads = [self._codec.encode(kind, events[index][1]) for index in indexes]
+            records = [(payload, tuple(signer.sign(kind, payload))) for payload in payloads]
+            offsets = self.log.append(self.topics.intake[kind], partition, records)
+            for index, offset in zip(indexes, offsets, strict=True):
+                placed[index] = Published(partition, kind, offset)
+        return [placed[index] for index in range(len(events))]
 
     @contextmanager
     def reading(self, partition: int) -> Iterator[Reader]:

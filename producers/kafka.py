@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from schemas.codec import Codec
 from schemas.errors import Unavailable
-from schemas.events import Deletion, Event
+from schemas.events import Event, is_barrier, runs_between_barriers
 from schemas.kinds import Kind
 from schemas.scope import partition_of
 from schemas.signing import Signer
@@ -65,9 +65,17 @@ class KafkaPublisher:
     def publish(self, events: Sequence[tuple[Kind, Event]]) -> list[Placed]:
         """Publish in order; acknowledged when it returns. Raises `Unavailable`.
 
-        After a subject or scope deletion it waits until what is published next cannot tie with the
-        deletion's millisecond, and so is not covered by it.
+        What comes before a subject or scope deletion is acknowledged before it is sent, and what
+        comes after waits until it cannot tie with the deletion's millisecond.
         """
+        placed: list[Placed] = []
+        for run in runs_between_barriers(events):
+            placed += self._publish_run(run)
+            if is_barrier(run[0][1]):
+                time.sleep(BARRIER_PAUSE_S)
+        return placed
+
+    def _publish_run(self, events: Sequence[tuple[Kind, Event]]) -> list[Placed]:
         placed: list[Placed | None] = [None] * len(events)
         failures: list[KafkaError] = []
         for index, (kind, event) in enumerate(events):
@@ -78,8 +86,6 @@ class KafkaPublisher:
         if failures or None in placed:
             why = failures[0].str() if failures else f"no acknowledgement within {TIMEOUT_S:g} s"
             raise Unavailable("broker", why, "publish again: what came through is marked duplicate")
-        if any(isinstance(e, Deletion) and e.target in ("subject", "scope") for _, e in events):
-            time.sleep(BARRIER_PAUSE_S)
         return [one for one in placed if one is not None]
 
     def close(self) -> None:

@@ -6,6 +6,8 @@ These are what the codec yields and what `decide` reads. Shapes are as in INTERF
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import msgspec
 
 from schemas.kinds import Kind
@@ -158,3 +160,25 @@ TYPE_OF_KIND: dict[Kind, type[Event]] = {
     Kind.WORKINGSET: WorkingSet,
     Kind.CONTROL: Control,
 }
+
+
+def is_barrier(event: Event) -> bool:
+    """Whether an event deletes a subject or a scope: what was appended until then is covered."""
+    return isinstance(event, Deletion) and event.target in ("subject", "scope")
+
+
+def runs_between_barriers(
+    events: Sequence[tuple[Kind, Event]],
+) -> Iterator[list[tuple[Kind, Event]]]:
+    """The events in order, each barrier alone: a log appends within a run in any order."""
+    run: list[tuple[Kind, Event]] = []
+    for kind, event in events:
+        if is_barrier(event):
+            if run:
+                yield run
+            yield [(kind, event)]
+            run = []
+        else:
+            run.append((kind, event))
+    if run:
+        yield run

@@ -225,6 +225,21 @@ def test_a_subject_barrier_covers_what_was_before_and_nothing_after(runtime: Run
     assert moved(runtime.scope("bob"), "Rome")
 
 
+def test_a_barrier_in_the_middle_of_a_batch_covers_just_what_stands_before_it(
+    runtime: Runtime,
+) -> None:
+    alice = runtime.scope()
+    barrier = {"kind": "deletion", "scope": alice._scope, "target": {"subject": True}}
+    said = [
+        {"kind": "observation", "scope": alice._scope, "event_id": f"e{n}", "content": f"no {n}"}
+        for n in range(6)
+    ]
+    receipts = runtime.memory.publish([*said[:3], barrier, *said[3:]], wait=20)
+    assert receipts[-1].state == "accepted"
+    visible = {episode.event_id for episode in alice.episodes().items}
+    assert visible == {"e3", "e4", "e5"}
+
+
 def test_a_deleted_scope_blocks_later_writes(runtime: Runtime) -> None:
     alice = runtime.scope()
     moved(alice, "Berlin")
