@@ -11,6 +11,8 @@ import pytest
 from mnemolog.anchoring import Anchoring
 from mnemolog.cluster import make_worker
 from processors.admission import Admission
+from producers.builder import EventBuilder, quote
+from producers.kafka import KafkaPublisher
 from projections.follower import Follower
 from projections.kafka_anchors import KafkaAnchors
 from projections.kv_memory import MemoryStore
@@ -18,9 +20,11 @@ from projections.log_memory import MemoryLog
 from projections.vault import MemoryVault
 from schemas.bodies import event_id_of
 from schemas.errors import Unavailable
-from schemas.kinds import Decision, Kind, Reason
+from schemas.kinds import Decision, Kind, Reason, Role, Tier
+from schemas.registry import Grant
 from schemas.scope import Scope, partition_of
 from schemas.sealing import SeededKeys
+from schemas.signing import Ed25519Signer, HmacSigner
 from tests.cluster.conftest import PARTITIONS, SCOPE, Cluster, until
 
 pytestmark = pytest.mark.kafka
@@ -97,6 +101,33 @@ def test_bad_records_are_dead_lettered_and_the_next_good_one_is_admitted(cluster
         (cluster.topics.intake[Kind.OBSERVATION], ALICE, offset) for offset, _ in bad
     ]
     assert [one["code"] for one in told] == [reason.code for _, reason in bad]
+
+
+def test_a_producer_of_its_own_signs_with_its_secret_or_its_ed25519_key(
+    cluster: Cluster,
+) -> None:
+    registry = cluster.installation.registry_file
+    pair = Ed25519Signer("edna", b"e" * 32)
+    grants = [Grant("acme", "*", "*")]
+    issued = registry.add("crm", [Role.WRITER], grants, Tier.SERVICE, with_secret=True)
+    registry.add("edna", [Role.WRITER], grants, Tier.USER, ed25519_public=pair.public)
+    assert issued.secret is not None
+    cluster.worker()
+    scope = Scope("acme", "support", "alice")
+    for signer in (HmacSigner("crm", issued.secret), pair, HmacSigner("crm", b"?" * 32)):
+        publisher = KafkaPublisher(
+            cluster.installation.settings.client(), cluster.topics, signer, PARTITIONS
+        )
+        builder = EventBuilder(signer.name, scope)
+        seen = builder.observation("I moved to Berlin.", actor="alice")
+        fact = builder.assertion("alice", "city", "Berlin", [quote(seen, "Berlin")])
+        publisher.publish([seen, fact])
+        publisher.close()
+    entries = cluster.await_entries(6)
+    firsts = [entry for entry in entries if entry.header.follows == 2**64 - 1]
+    refused = [e for e in firsts if e.header.reason == Reason.UNAUTHENTICATED]
+    assert len(firsts) == 6
+    assert len(refused) == 2
 
 
 def test_two_workers_share_the_partitions(cluster: Cluster) -> None:
