@@ -153,17 +153,18 @@ class Application:
     def release(self, principal: Principal, scope: Scope, request: ReleaseQuery) -> answers.Release:
         """Whether claims may be stated as fact now."""
         self._require(principal, Role.READER, scope)
-        if request.recorded_at is not None or request.snapshot is not None:
+        if request.recorded_at is not None:
             self._require(principal, Role.HISTORIAN, scope)
         self._after(scope, request.after)
-        return self._gate.decide(
-            principal.name,
-            scope,
-            self._partition(scope),
-            request,
-            lambda reader: self._frame(reader, scope, request.valid_at, request),
-            self._wait,
-        )
+
+        def frame(reader: Reader) -> Asked:
+            asked = self._frame(reader, scope, request.valid_at, request)
+            if asked.historical:
+                self._require(principal, Role.HISTORIAN, scope)
+            return asked
+
+        partition = self._partition(scope)
+        return self._gate.decide(principal.name, scope, partition, request, frame, self._wait)
 
     def verify_release(
         self, principal: Principal, record: dict[str, Any], query: str, claims: tuple[Claim, ...]

@@ -98,6 +98,12 @@ def test_no_key_is_401_and_no_grant_is_403_alike_for_existing_and_missing_scopes
     problem(http.call("GET", "/v1/audit/facts", "reader", params=SCOPE), 403)
     past = {"scope": SCOPE, "query": "q", "claims": [], "recorded_at": "2026-01-01T00:00:00Z"}
     problem(http.call("POST", "/v1/release", "reader", json=past), 403)
+    current = http.call("GET", "/v1/facts", "reader", params=SCOPE).json()["snapshot"]["token"]
+    pinned = {"scope": SCOPE, "query": "q", "claims": [CLAIM], "snapshot": current}
+    assert http.call("POST", "/v1/release", "reader", json=pinned).status_code == 200
+    http.publish({"kind": "observation", "content": "news"})
+    problem(http.call("POST", "/v1/release", "reader", json=pinned), 403)
+    assert http.call("POST", "/v1/release", "all", json=pinned).json()["snapshot"]["historical"]
     refused = {**OBSERVATION, "scope": SCOPE}
     problem(http.call("POST", "/v1/events", "reader", json=refused), 403)
 
