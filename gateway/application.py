@@ -342,7 +342,8 @@ class Application:
         if point is not None:
             recorded_at = point.recorded_at
             at = point.valid_at if valid_at is None and not any_time else valid_at
-            any_time = any_time or (valid_at is None and point.valid_at is None)
+            listed = isinstance(request, Filters) and valid_at is None
+            any_time = any_time or (listed and point.valid_at is None)
         if at is None and not any_time:
             at = self._clock()
         return ask(

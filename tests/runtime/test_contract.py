@@ -384,6 +384,9 @@ def test_tokens_are_opaque_and_checked(runtime: Runtime) -> None:
         alice.recall("hello", snapshot=receipt.token)
     with pytest.raises(Unprocessable):
         alice.recall("hello", snapshot="A" + (receipt.token or ""))
+    everywhen = alice.facts(valid_at="any").snapshot.token
+    assert alice.recall("hello", snapshot=everywhen).status == "complete"
+    assert alice.release([], snapshot=everywhen).decision == "abstain"
     snapshot = alice.recall("hello").snapshot.token
     with pytest.raises(Unprocessable):
         runtime.scope("bob").recall("hello", snapshot=snapshot)
