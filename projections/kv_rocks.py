@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rocksdict import DbClosedError, Rdict, RdictIter, ReadOptions, WriteBatch, WriteOptions
 
-from projections.rocks import bounded, open_rocks
+from projections.rocks import bounded, damaged, open_rocks
 from schemas.errors import Unavailable
 
 
@@ -27,6 +27,8 @@ class RocksStore:
             value: bytes | None = self._db.get(key)
         except DbClosedError:
             raise self._closed() from None
+        except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+            raise damaged(self._path, error) from error
         return value
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
@@ -37,6 +39,8 @@ class RocksStore:
             values = self._db.get(list(keys))
         except DbClosedError:
             raise self._closed() from None
+        except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+            raise damaged(self._path, error) from error
         return list(values or ())
 
     def scan(
@@ -54,7 +58,7 @@ class RocksStore:
             cursor.seek_for_prev(start)
         else:
             cursor.seek_to_last()
-        return _pairs(cursor, reading, prefix, reverse)
+        return _pairs(self._path, cursor, reading, prefix, reverse)
 
     def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
         """Apply all changes or none."""
@@ -87,7 +91,7 @@ class RocksStore:
 
 
 def _pairs(
-    cursor: RdictIter, reading: ReadOptions, prefix: bytes, reverse: bool
+    path: Path, cursor: RdictIter, reading: ReadOptions, prefix: bytes, reverse: bool
 ) -> Iterator[tuple[bytes, bytes]]:
     """Walk a cursor. `reading` owns the bound that RocksDB compares with: it must outlive it."""
     step = cursor.prev if reverse else cursor.next
@@ -97,4 +101,8 @@ def _pairs(
             return
         yield key, cursor.value()
         step()
+    try:
+        cursor.status()  # a damaged block ends a cursor like an end does, and says so only here
+    except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+        raise damaged(path, error) from error
     del reading

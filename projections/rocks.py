@@ -15,6 +15,7 @@ from schemas.errors import StoreLocked, Unavailable
 
 _MARKER = "mnemolog-store"
 _MIB = 1024 * 1024
+_LOCKED = ("LOCK: Resource temporarily unavailable", "lock hold by current process")
 
 
 def options() -> Options:
@@ -49,7 +50,7 @@ def open_rocks(path: Path, create: bool = True) -> Rdict:
         database = Rdict(str(path), options())
     except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
         text = str(error)
-        if "lock" in text.lower():
+        if any(words in text for words in _LOCKED):
             raise StoreLocked(
                 f"store {path}", "another process holds it", "stop that process"
             ) from error
@@ -71,3 +72,12 @@ def bounded(prefix: bytes) -> ReadOptions:
     if end is not None:
         reading.set_iterate_upper_bound(end)
     return reading
+
+
+def damaged(path: Path, error: Exception) -> Unavailable:
+    """What a read over damaged bytes raises: never an empty or shortened answer."""
+    return Unavailable(
+        f"store {path}",
+        f"its bytes cannot be read: {error}",
+        "restore it from a backup; projections alone can be rebuilt: mnemolog replay",
+    )

@@ -110,6 +110,27 @@ def test_a_directory_is_used_by_one_process(tmp_path: Path) -> None:
     assert issubclass(StoreLocked, Unavailable)
 
 
+def test_damaged_bytes_are_never_a_shorter_answer(tmp_path: Path) -> None:
+    path = tmp_path / "kv"
+    store = RocksStore(path)
+    rows = {n.to_bytes(4, "big"): n.to_bytes(4, "big") * 50 for n in range(20_000)}
+    for at in range(0, 20_000, 2_000):
+        store.write(dict(list(rows.items())[at : at + 2_000]))
+    store._db.flush()
+    store._db.compact_range(None, None)
+    store.close()
+    table = max(path.glob("*.sst"), key=lambda file: file.stat().st_size)
+    bent = bytearray(table.read_bytes())
+    bent[len(bent) // 2] ^= 0xFF
+    table.write_bytes(bytes(bent))
+    read = RocksStore(path)
+    with pytest.raises(Unavailable, match="cannot be read"):
+        list(read.scan(b""))
+    with pytest.raises(Unavailable, match="cannot be read"):
+        read.get_many(list(rows))
+    read.close()
+
+
 class Machine(RuleBasedStateMachine):
     """Drives a store beside a dict."""
 
