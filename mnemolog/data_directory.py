@@ -5,6 +5,7 @@
     keys.json        principals          policy.toml    what differs from the default policy
     log/ vault/      the embedded log and the record keys
     state/NAME/pN    projections; state/CURRENT names the generation in use
+    opened           log and vault were made: they are never made afresh again
     lock             held by the one process that uses the directory
     serve.json       how other processes reach it, while `serve` runs
 
@@ -138,6 +139,15 @@ class DataDirectory:
         """Where the anchors of this installation stand, outside the directory."""
         base = self._env.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
         return Path(base) / "mnemolog" / f"{self.manifest().id}.anchors"
+
+    @property
+    def opened(self) -> bool:
+        """Whether log and vault were made: from then on their loss is never made good in silence."""
+        return (self.path / "opened").exists()
+
+    def mark_opened(self) -> None:
+        """Remember that log and vault exist."""
+        (self.path / "opened").touch()
 
     # Generations of projections
 

@@ -122,10 +122,14 @@ class Embedded:
         self._policy_stamp = _stamp(self._policy_path)
         self._gateway_signer = built_in_signer(master, GATEWAY)
         self._agents_signer = built_in_signer(master, AGENTS)
+        fresh = not directory.opened
         self.log = self._log = RocksLog(
-            path / "log", self.partitions, lambda: self._clock() // 1000
+            path / "log", self.partitions, lambda: self._clock() // 1000, create=fresh
         )
-        self.vault = self._vault = RocksVault(path / "vault", master.derive("record-keys"))
+        self.vault = self._vault = RocksVault(
+            path / "vault", master.derive("record-keys"), create=fresh
+        )
+        directory.mark_opened()
         self.anchoring = Anchoring(
             FileAnchors(directory.anchors_path(), master.derive("anchors"), manifest.id)
         )

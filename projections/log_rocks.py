@@ -1,7 +1,8 @@
 """The embedded log: every topic and partition in one RocksDB directory (port `Log`).
 
 Keys, big-endian:   R  topic2  partition2  offset8   a record
-                    S  topic2  partition2            the first offset that is still there
+                    S  topic2  partition2            the first offset that is still there (8
+                                                     bytes) and the last append time (8)
                     N  topic name                    a topic's number
                     I                                identity
 Value of a record:  append_ms q, headers H, then each header as H name H value with their lengths
@@ -132,7 +133,7 @@ class RocksLog:
             stored = None
             if number is not None:
                 stored = self._store.get(_AREA.pack(b"S", number, partition))
-            self._starts[key] = int.from_bytes(stored, "big") if stored else 0
+            self._starts[key] = int.from_bytes(stored[:8], "big") if stored else 0
         return self._starts[key]
 
     def end(self, topic: str, partition: int) -> int:
@@ -146,7 +147,7 @@ class RocksLog:
     def truncate(self, topic: str, partition: int, before: int) -> None:
         """Drop what lies before; the new start is kept, so offsets go on where they were."""
         with self._changed:
-            start, end = self.start(topic, partition), self._end(topic, partition)[0]
+            start, (end, latest) = self.start(topic, partition), self._end(topic, partition)
             before = min(before, end)
             if before <= start:
                 return
@@ -155,7 +156,8 @@ class RocksLog:
                 _PLACE.pack(b"R", number, partition, offset): None
                 for offset in range(start, before)
             }
-            changes[_AREA.pack(b"S", number, partition)] = before.to_bytes(8, "big")
+            kept = before.to_bytes(8, "big") + latest.to_bytes(8, "big")
+            changes[_AREA.pack(b"S", number, partition)] = kept
             self._store.write(changes)
             self._starts[topic, partition] = before
 
@@ -185,6 +187,9 @@ class RocksLog:
             known = (self.start(topic, partition), 0)
             number = self._topics.get(topic)
             if number is not None:
+                kept = self._store.get(_AREA.pack(b"S", number, partition))
+                if kept is not None:
+                    known = (known[0], int.from_bytes(kept[8:], "big"))
                 area = _AREA.pack(b"R", number, partition)
                 for key, data in self._store.scan(area, reverse=True):
                     known = (int.from_bytes(key[5:], "big") + 1, _HEAD.unpack_from(data)[0])

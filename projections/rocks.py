@@ -44,7 +44,7 @@ def open_rocks(path: Path, create: bool = True) -> Rdict:
             f"store {path}", "its files are gone or damaged", "restore it, or type: mnemolog replay"
         )
     if not present and not create:
-        raise Unavailable(f"store {path}", "it does not exist", "type: mnemolog init")
+        raise Unavailable(f"store {path}", "it does not exist", "restore it from a backup")
     path.mkdir(parents=True, exist_ok=True)
     try:
         database = Rdict(str(path), options())

@@ -104,6 +104,17 @@ def test_the_identity_stays(log: Log) -> None:
     assert log.identity() == log.identity()
 
 
+def test_append_times_do_not_go_back_after_truncation_and_reopening(tmp_path: Path) -> None:
+    log = RocksLog(tmp_path / "log", 1, lambda: 5000)
+    log.append("t", 0, [(b"a", ())])
+    log.truncate("t", 0, 1)
+    log.close()
+    log = RocksLog(tmp_path / "log", 1, lambda: 4000)
+    assert log.append("t", 0, [(b"b", ())]) == [1]
+    assert log.read("t", 0, 1, 1)[0].append_ms == 5000
+    log.close()
+
+
 def test_many_threads_append_without_gaps(tmp_path: Path) -> None:
     log = RocksLog(tmp_path / "log", 1, lambda: 1)
     threads = [

@@ -9,6 +9,7 @@ import pytest
 
 from mnemolog import Memory
 from mnemolog.doors import EmbeddedDoor
+from schemas.errors import Unavailable
 
 
 def test_reads_go_on_while_the_projections_are_rebuilt(
@@ -47,6 +48,19 @@ def test_reads_go_on_while_the_projections_are_rebuilt(
         assert memory.verify(deep=True).ok
         assert alice.observe("and writes go on").state == "accepted"
     assert [path.name for path in (tmp_path / "data" / "state").iterdir() if path.is_dir()] == ["2"]
+
+
+def test_a_lost_log_or_vault_is_never_made_afresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for part in ("log", "vault"):
+        data = tmp_path / f"data-{part}"
+        with Memory.open(data) as memory:
+            memory.scope("acme", "support", "alice").observe("hello")
+        (data / part).rename(tmp_path / f"lost-{part}")
+        with pytest.raises(Unavailable, match="does not exist"):
+            Memory.open(data)
 
 
 def test_a_lost_store_is_rebuilt_before_anything_is_answered(
