@@ -142,7 +142,7 @@ class DataDirectory:
 
     @property
     def opened(self) -> bool:
-        """Whether log and vault were made: from then on their loss is never made good in silence."""
+        """Whether log and vault were made: their loss is never made good in silence."""
         return (self.path / "opened").exists()
 
     def mark_opened(self) -> None:
