@@ -7,8 +7,10 @@ replaced.
 
 from __future__ import annotations
 
+import unicodedata
+
 from schemas.errors import invalid
-from schemas.limits import ID_BYTES
+from schemas.limits import ID_BYTES, MARKS
 
 
 def check_id(text: str, field: str) -> None:
@@ -53,3 +55,23 @@ def check_text(text: str, field: str, limit: int, *, empty: bool = False) -> int
     if size == 0 and not empty:
         raise invalid("empty", field, "the text is empty", "give at least one character", "1 byte")
     return size
+
+
+def check_marks(text: str, field: str) -> None:
+    """Refuse runs of combining marks beyond the Stream-Safe bound (UAX #15): no script needs them.
+
+    Normalising such a run takes time that grows with its square.
+    """
+    if text.isascii():
+        return
+    run = 0
+    for at, character in enumerate(text):
+        run = run + 1 if unicodedata.combining(character) else 0
+        if run > MARKS:
+            raise invalid(
+                "too_many_marks",
+                field,
+                f"more than {MARKS} combining marks in a row at character {at}",
+                "send text with fewer combining marks on one letter",
+                str(MARKS),
+            )

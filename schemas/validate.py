@@ -37,7 +37,7 @@ from schemas.limits import (
     URI_BYTES,
 )
 from schemas.normalise import normalise_key
-from schemas.text import check_id, check_text
+from schemas.text import check_id, check_marks, check_text
 from schemas.times import MAX_MICROS, MIN_MICROS, check_instant, format_instant
 from schemas.values import check_value
 
@@ -142,6 +142,7 @@ def _assertion(event: Assertion) -> None:
 
 def _name(text: str, field: str) -> None:
     check_text(text, field, NAME_BYTES)
+    check_marks(text, field)
     if not normalise_key(text):
         raise invalid(
             "blank",

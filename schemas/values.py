@@ -15,7 +15,7 @@ from schemas.errors import InvalidEvent, invalid
 from schemas.events import Value
 from schemas.kinds import VALUE_TYPES
 from schemas.limits import DECIMAL_CHARACTERS, INT64_MAX, INT64_MIN, VALUE_BYTES
-from schemas.text import check_text
+from schemas.text import check_marks, check_text
 from schemas.times import check_instant, format_instant, parse_instant
 
 DECIMAL = re.compile(
@@ -162,6 +162,7 @@ _STRING_FORMS: dict[str, Callable[[str, str], Value]] = {
 
 def _check_string(text: str, field: str) -> None:
     check_text(text, field, VALUE_BYTES, empty=True)
+    check_marks(text, field)
 
 
 def _check_decimal(text: str, field: str) -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from schemas import validate
 from schemas.canonical import canonical
+from schemas.errors import InvalidEvent
 from schemas.events import (
     Actor,
     Assertion,
@@ -30,6 +31,7 @@ from schemas.events import (
 from schemas.kinds import Kind
 from schemas.limits import CONTENT_BYTES, ID_BYTES, MEMBERS, PREMISES, QUOTES_BYTES
 from schemas.scope import Scope
+from schemas.text import check_marks
 from schemas.times import MAX_MICROS, MIN_MICROS
 from tests.schemas.generated import events
 from tests.schemas.samples import fault_of
@@ -327,3 +329,10 @@ def test_a_payload_as_it_should_be() -> None:
     payload = canonical({"b": [1, 2.5, None, True, "\u00e9\n"], "a": {}})
     assert payload == '{"a":{},"b":[1,2.5,null,true,"\u00e9\\n"]}'
     validate.check(Kind.OUTCOME, Note(ENVELOPE, "r1", payload))
+
+
+def test_endless_combining_marks_are_refused_in_what_is_normalised() -> None:
+    check_marks("e" + "\u0301" * 30 + "Zu\u0308rich", "value")
+    with pytest.raises(InvalidEvent) as refused:
+        check_marks("e" + "\u0301\u0316" * 16, "value")
+    assert (refused.value.fault.code, refused.value.fault.limit) == ("too_many_marks", "30")
