@@ -57,7 +57,11 @@ def _sized(data: bytes, at: int) -> tuple[bytes, int]:
 
 
 class RocksLog:
-    """A `Log` on disk for one process; append times never decrease within a topic partition."""
+    """A `Log` on disk for one process; append times never decrease within a topic partition.
+
+    With `sync`, on disk when acknowledged. Without it a killed process loses nothing that was
+    acknowledged; a machine that loses power may.
+    """
 
     def __init__(
         self,
