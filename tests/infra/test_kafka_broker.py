@@ -109,6 +109,8 @@ def test_a_killed_node_comes_back_with_what_it_had_confirmed(own_kafka: OwnKafka
 @pytest.mark.slow
 def test_three_nodes_confirm_writes_while_one_is_dead(own_kafka: OwnKafka) -> None:
     kafka, bootstrap = own_kafka(3)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wait_until(lambda: len(admin.list_topics(timeout=10).brokers) == 3)  # all have registered
     topic = create_topic(bootstrap, replicas=3)
     produce(bootstrap, topic, b"before")
     kafka.kill(2)
