@@ -58,7 +58,9 @@ class FileAnchors:
         found = {}
         for scope, entries, head, mac in rows:
             anchor = Anchor(entries, head)
-            if not hmac.compare_digest(mac, self._mac(partition, scope, anchor)):
+            if not isinstance(mac, bytes) or not hmac.compare_digest(
+                mac, self._mac(partition, scope, anchor)
+            ):
                 raise LedgerCorrupt(
                     partition, entries, "anchor", f"an anchor in {self._path} was altered"
                 )

@@ -20,11 +20,13 @@ from pathlib import Path
 from projections.kv_rocks import RocksStore
 from projections.log_memory import truncated
 from projections.ports import Headers, LogRecord
+from schemas.errors import Unavailable
 
 _PLACE = struct.Struct(">cHHQ")
 _AREA = struct.Struct(">cHH")
 _HEAD = struct.Struct(">qH")
 _SIZE = struct.Struct(">H")
+_MAX_HEADER = 65_535
 
 
 def encode_record(append_ms: int, value: bytes | None, headers: Headers) -> bytes:
@@ -59,8 +61,8 @@ def _sized(data: bytes, at: int) -> tuple[bytes, int]:
 class RocksLog:
     """A `Log` on disk for one process; append times never decrease within a topic partition.
 
-    With `sync`, on disk when acknowledged. Without it a killed process loses nothing that was
-    acknowledged; a machine that loses power may.
+    Acknowledged means on disk; without `sync` a killed process still loses nothing that was
+    acknowledged, but a machine that loses power may.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class RocksLog:
         clock_ms: Callable[[], int],
         *,
         create: bool = True,
-        sync: bool = False,
+        sync: bool = True,
     ) -> None:
         self.partitions = partitions
         self._clock_ms = clock_ms
@@ -96,6 +98,16 @@ class RocksLog:
         self, topic: str, partition: int, records: Sequence[tuple[bytes | None, Headers]]
     ) -> list[int]:
         """Append in order, in one write batch."""
+        if not 0 <= partition < self.partitions:
+            raise Unavailable(
+                f"{topic}/{partition}",
+                f"the log has {self.partitions} partitions",
+                "use one that it has",
+            )
+        if any(len(content) > _MAX_HEADER for _, headers in records for _, content in headers):
+            raise Unavailable(
+                topic, "a record header is too large", f"keep it within {_MAX_HEADER} bytes"
+            )
         with self._changed:
             number = self._number(topic)
             first, latest = self._end(topic, partition)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rocksdict import BlockBasedOptions, Cache, Options, Rdict, ReadOptions
+from rocksdict import BlockBasedOptions, Cache, DBRecoveryMode, Options, Rdict, ReadOptions
 
 from schemas.errors import StoreLocked, Unavailable
 
@@ -27,6 +27,8 @@ def options() -> Options:
     chosen.set_memtable_whole_key_filtering(True)
     chosen.set_memtable_prefix_bloom_ratio(0.1)
     chosen.set_keep_log_file_num(2)
+    # RocksDB's own default drops everything after damage in the middle of its log, in silence.
+    chosen.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     table = BlockBasedOptions()
     table.set_bloom_filter(10, False)
     table.set_block_cache(Cache(16 * _MIB))

@@ -30,14 +30,21 @@ class WrappedVault:
         self._store = store
         self._cipher = AESGCM(wrapping_key)
         known = store.get(_CHECK)
-        if known is None:
+        if known is not None:
+            self._check(known)
+        elif next(store.scan(b""), None) is None:
             store.write({_CHECK: self._wrap(_CHECK, b"mnemolog")}, sync=True)
         else:
-            self._unwrap(_CHECK, known)
+            raise Unavailable(
+                "vault",
+                "it holds keys, but not the row that tells which master key is theirs",
+                "restore it from a backup",
+            )
 
     def put(self, keys: Sequence[tuple[bytes, bytes]]) -> None:
-        """Store wrapped keys."""
-        self._store.write({key_id: self._wrap(key_id, key) for key_id, key in keys})
+        """Store wrapped keys, on disk when it returns: a key outlives whatever it seals."""
+        rows = {key_id: self._wrap(key_id, key) for key_id, key in keys}
+        self._store.write(rows, sync=True)
 
     def get_many(self, key_ids: Sequence[bytes]) -> list[bytes | None]:
         """The keys, None where there is none."""
@@ -59,14 +66,22 @@ class WrappedVault:
         nonce = os.urandom(_NONCE)
         return nonce + self._cipher.encrypt(nonce, key, key_id)
 
-    def _unwrap(self, key_id: bytes, row: bytes) -> bytes:
+    def _check(self, row: bytes) -> None:
         try:
-            return self._cipher.decrypt(row[:_NONCE], row[_NONCE:], key_id)
+            self._cipher.decrypt(row[:_NONCE], row[_NONCE:], _CHECK)
         except InvalidTag:
             raise Unavailable(
                 "vault",
                 "the master key does not open it",
                 "start with the master key it was made with (MNEMOLOG_MASTER_KEY, master.key)",
+            ) from None
+
+    def _unwrap(self, key_id: bytes, row: bytes) -> bytes:
+        try:
+            return self._cipher.decrypt(row[:_NONCE], row[_NONCE:], key_id)
+        except InvalidTag:
+            raise Unavailable(
+                "vault", f"the wrapped key {key_id.hex()} is damaged", "restore it from a backup"
             ) from None
 
 

@@ -43,13 +43,14 @@ def test_an_altered_anchor_is_damage_and_a_broken_file_is_named(tmp_path: Path) 
     anchors.write(0, {b"": TWO})
     anchors.close()
     raw = sqlite3.connect(path)
-    raw.execute("UPDATE anchors SET entries = 2")
-    raw.commit()
+    for change in ("entries = 2", "mac = NULL"):
+        raw.execute(f"UPDATE anchors SET {change}")
+        raw.commit()
+        anchors = FileAnchors(path, b"k" * 32, "store")
+        with pytest.raises(LedgerCorrupt, match="altered"):
+            anchors.read(0)
+        anchors.close()
     raw.close()
-    anchors = FileAnchors(path, b"k" * 32, "store")
-    with pytest.raises(LedgerCorrupt, match="altered"):
-        anchors.read(0)
-    anchors.close()
     path.write_bytes(b"no database at all, but long enough to be looked at" * 40)
     with pytest.raises(Unavailable, match="anchors"):
         FileAnchors(path, b"k" * 32, "store")

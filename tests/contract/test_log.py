@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,6 +131,44 @@ def test_many_threads_append_without_gaps(tmp_path: Path) -> None:
     records = log.read(TOPIC, 0, 0, 1000)
     assert [record.offset for record in records] == list(range(400))
     assert [record.value for record in records] == [b"x", b"y"] * 200
+    log.close()
+
+
+def test_a_torn_tail_is_cut_and_damage_in_the_middle_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = RocksLog(path, 1, lambda: 1)
+    for n in range(200):
+        log.append("t", 0, [(bytes((n,)) * 600, ())])
+    copied = tmp_path / "copied"
+    shutil.copytree(path, copied)  # as a killed process leaves it
+    log.close()
+    (wal,) = [file for file in copied.glob("*.log") if file.stat().st_size]
+    whole = wal.read_bytes()
+    wal.write_bytes(whole[:-100])
+    log = RocksLog(copied, 1, lambda: 1)
+    assert log.end("t", 0) == 199
+    log.close()
+    shutil.rmtree(copied)
+    log = RocksLog(tmp_path / "again", 1, lambda: 1)
+    for n in range(200):
+        log.append("t", 0, [(bytes((n,)) * 600, ())])
+    shutil.copytree(tmp_path / "again", copied)
+    log.close()
+    (wal,) = [file for file in copied.glob("*.log") if file.stat().st_size]
+    bent = bytearray(wal.read_bytes())
+    bent[len(bent) // 2] ^= 0xFF
+    wal.write_bytes(bytes(bent))
+    with pytest.raises(Unavailable):
+        RocksLog(copied, 1, lambda: 1)
+
+
+def test_a_partition_or_header_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    log = RocksLog(tmp_path / "log", 1, lambda: 1)
+    with pytest.raises(Unavailable, match="1 partitions"):
+        log.append("t", 7, [(b"", ())])
+    with pytest.raises(Unavailable, match="65535"):
+        log.append("t", 0, [(b"", (("h", b"x" * 70_000),))])
+    assert log.end("t", 0) == 0
     log.close()
 
 

@@ -35,7 +35,7 @@ def test_keys_are_wrapped_at_rest_and_bound_to_their_ids(tmp_path: Path) -> None
     rows = dict(vault._store.scan(b""))
     assert all(key not in row for row in rows.values() for _, key in PAIRS)
     vault._store.write({IDS[0]: rows[IDS[1]]})
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unavailable, match="damaged"):
         vault.get_many([IDS[0]])
     vault.close()
 
@@ -45,3 +45,13 @@ def test_another_master_key_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="master key"):
         RocksVault(tmp_path / "v", b"K" * 32)
     RocksVault(tmp_path / "v", b"k" * 32, create=False).close()
+
+
+def test_a_vault_without_its_check_row_lets_no_key_in(tmp_path: Path) -> None:
+    vault = RocksVault(tmp_path / "v", b"k" * 32)
+    vault.put(PAIRS)
+    vault._store.write({b"check": None})
+    vault.close()
+    for key in (b"K" * 32, b"k" * 32):
+        with pytest.raises(Unavailable, match="which master key"):
+            RocksVault(tmp_path / "v", key)
