@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from gateway.application import Application
 from gateway.errors import Forbidden, TooLarge
+from gateway.ports import Application
 from schemas import answers
 from schemas.boundary import parse_event
 from schemas.errors import Fault, InvalidEvent

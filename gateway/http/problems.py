@@ -1,10 +1,14 @@
-"""Every error as problem+json (RFC 9457): stable code, field, limit, remedy; nothing internal."""
+"""Every error as problem+json (RFC 9457): stable code, field, limit, remedy; nothing internal.
+
+One place turns errors into answers, so that none goes out in another shape: refusals, input faults,
+missing parts, FastAPI's own, and what nobody foresaw.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -13,36 +17,29 @@ from starlette.exceptions import HTTPException
 from gateway.errors import Refused, TooMany
 from schemas.answers import Problem
 from schemas.errors import InvalidEvent, LedgerCorrupt, Unavailable
+from schemas.faults import path
 
 MEDIA_TYPE = "application/problem+json"
-log = structlog.get_logger()
+SEE_DOCS = "see /docs for the calls there are and what each takes"
 
 _TITLES = {
     400: "Bad request", 401: "Unknown key", 403: "Not granted", 404: "Not found",
-    405: "Method not allowed", 409: "Conflict", 413: "Too large", 415: "Unsupported media type",
-    422: "Cannot be taken", 429: "Too many requests", 500: "Internal error", 503: "Unavailable",
+    405: "Method not allowed", 409: "Conflict", 413: "Too large", 422: "Cannot be taken",
+    429: "Too many requests", 500: "Internal error", 503: "Unavailable",
 }  # fmt: skip
-DOCUMENTED: dict[int | str, dict[str, Any]] = {
-    status: {
-        "description": _TITLES[status],
-        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-    for status in (401, 403, 404, 405, 409, 413, 422, 429, 503)
-}
 
 
-def problem(
+def body_of(
     status: int,
     code: str,
     detail: str,
-    remedy: str | None = None,
+    remedy: str | None,
     *,
     field: str | None = None,
     limit: str | None = None,
-    headers: dict[str, str] | None = None,
-) -> JSONResponse:
-    """A problem response."""
-    body = Problem(
+) -> dict[str, Any]:
+    """The document of a problem; what does not apply is left out."""
+    said = Problem(
         type=f"urn:mnemolog:problem:{code}",
         title=_TITLES.get(status, "Error"),
         status=status,
@@ -50,11 +47,29 @@ def problem(
         code=code,
         field=_printable(field) if field else None,
         limit=limit or None,
-        remedy=remedy or None,
+        remedy=_printable(remedy) if remedy else None,
     )
-    return JSONResponse(
-        body.model_dump(mode="json"), status_code=status, media_type=MEDIA_TYPE, headers=headers
-    )
+    return said.model_dump(mode="json")
+
+
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    remedy: str | None,
+    *,
+    field: str | None = None,
+    limit: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """A problem as a response."""
+    body = body_of(status, code, detail, remedy, field=field, limit=limit)
+    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def internal() -> JSONResponse:
+    """The answer to what nobody foresaw; the log says what it was."""
+    return problem(500, "internal_error", "this should not happen; it was logged", "report it")
 
 
 def _printable(text: str) -> str:
@@ -64,65 +79,79 @@ def _printable(text: str) -> str:
 
 def install(app: FastAPI) -> None:
     """Answer every error of an app as a problem."""
+    app.add_exception_handler(InvalidEvent, _invalid)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(Unavailable, _unavailable)
+    app.add_exception_handler(LedgerCorrupt, _corrupt)
+    app.add_exception_handler(RequestValidationError, _parameter)
+    app.add_exception_handler(HTTPException, _framework)
 
-    @app.exception_handler(InvalidEvent)
-    def _invalid(_: Request, error: InvalidEvent) -> JSONResponse:
-        fault = error.fault
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, InvalidEvent)
+    fault = error.fault
+    return problem(
+        422, fault.code, fault.detail, fault.remedy, field=fault.field, limit=fault.limit
+    )
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Refused)
+    headers = {}
+    if isinstance(error, TooMany):
+        headers["Retry-After"] = str(error.retry_after)
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return problem(
+        error.status,
+        error.code,
+        error.detail,
+        error.remedy,
+        field=error.field,
+        limit=error.limit,
+        headers=headers,
+    )
+
+
+async def _unavailable(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Unavailable)
+    detail = f"{error.part}: {error.detail}"
+    return problem(503, error.code, detail, error.remedy, headers={"Retry-After": "1"})
+
+
+async def _corrupt(_: Request, error: Exception) -> JSONResponse:
+    return problem(503, "ledger_damaged", str(error), "type: mnemolog verify --deep")
+
+
+async def _parameter(_: Request, error: Exception) -> JSONResponse:
+    """A query parameter that FastAPI could not take, in this product's words."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    code, context = first["type"], first.get("ctx", {})
+    field = path(tuple(first["loc"][1:]))
+    if code == "missing":
+        return problem(422, "missing_field", f"{field} is required", f"add {field}=", field=field)
+    bound = context.get("ge", context.get("le"))
+    if bound is not None:
         return problem(
-            422, fault.code, fault.detail, fault.remedy, field=fault.field, limit=fault.limit
+            422,
+            "out_of_range",
+            str(first["msg"]).replace("Input", field, 1),
+            "send a number within the limit",
+            field=field,
+            limit=str(bound),
         )
+    detail = str(first["msg"]).replace("Input", field, 1)
+    return problem(422, "invalid_parameter", detail, SEE_DOCS, field=field)
 
-    @app.exception_handler(Refused)
-    def _refused(_: Request, error: Refused) -> JSONResponse:
-        headers = {}
-        if isinstance(error, TooMany):
-            headers["Retry-After"] = str(error.retry_after)
-        if error.status == 401:
-            headers["WWW-Authenticate"] = "Bearer"
-        return problem(
-            error.status,
-            error.code,
-            error.detail,
-            error.remedy,
-            field=error.field,
-            limit=error.limit,
-            headers=headers,
-        )
 
-    @app.exception_handler(Unavailable)
-    def _unavailable(_: Request, error: Unavailable) -> JSONResponse:
-        detail = f"{error.part}: {error.detail}"
-        return problem(503, error.code, detail, error.remedy, headers={"Retry-After": "1"})
-
-    @app.exception_handler(LedgerCorrupt)
-    def _corrupt(_: Request, error: LedgerCorrupt) -> JSONResponse:
-        return problem(503, "ledger_damaged", str(error), "type: mnemolog verify --deep")
-
-    @app.exception_handler(RequestValidationError)
-    def _validation(_: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or None
-        code = "unknown_field" if first["type"] == "extra_forbidden" else "invalid_parameter"
-        if first["type"] == "missing":
-            code = "missing_field"
-        remedy = "see /docs for what this call takes"
-        return problem(422, code, str(first["msg"]), remedy, field=field)
-
-    @app.exception_handler(HTTPException)
-    def _http(_: Request, error: HTTPException) -> JSONResponse:
-        code = _TITLES.get(error.status_code, "error").lower().replace(" ", "_")
-        headers = dict(error.headers or {})
-        return problem(
-            error.status_code,
-            code,
-            str(error.detail),
-            "see /docs for the calls there are",
-            headers=headers,
-        )
-
-    @app.exception_handler(Exception)
-    def _unexpected(request: Request, error: Exception) -> JSONResponse:
-        log.error("unexpected", path=request.url.path, error=type(error).__name__, exc_info=error)
-        return problem(
-            500, "internal_error", "an error that should not happen; it was logged", "report it"
-        )
+async def _framework(request: Request, error: Exception) -> JSONResponse:
+    """What routing itself refuses: a path or a method that is not there."""
+    assert isinstance(error, HTTPException)
+    status = error.status_code
+    detail = {
+        404: "there is no such path",
+        405: f"this path does not take {request.method}",
+    }.get(status, str(error.detail))
+    code = _TITLES.get(status, "error").lower().replace(" ", "_")
+    return problem(status, code, detail, SEE_DOCS, headers=error.headers)

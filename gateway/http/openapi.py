@@ -1,0 +1,104 @@
+"""The OpenAPI document: what FastAPI cannot see of it, since bodies are parsed by hand.
+
+Every call tells an example of what goes in and of what comes out, and each status that it may
+answer with. /docs shows the document, and a test makes requests from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import TypeAdapter
+
+from gateway.http.examples import EVENTS, OBSERVATION, PARAMETERS
+from gateway.http.problems import MEDIA_TYPE, body_of
+from gateway.wire import RecallBody, ReleaseBody, VerifyReleaseBody
+from schemas.answers import Problem
+from schemas.wire import EventJson
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+REF = "#/components/schemas/{model}"
+BODIES = (RecallBody, ReleaseBody, VerifyReleaseBody, Problem)
+
+READ = (401, 403, 422, 429, 503)
+WITH_BODY = (401, 403, 413, 422, 429, 503)
+
+_REFUSALS: dict[int, tuple[str, str, str]] = {
+    401: ("unknown_key", "the request carries no API key that is known here", "send one"),
+    403: ("not_granted", "this key has no grant for that scope and role", "ask an operator"),
+    404: ("unknown_event", "no event of this id has been decided in this scope", "check the id"),
+    409: ("head_changed", "the scope moved while the claims were judged", "ask again"),
+    413: ("request_too_large", "the request body has 9000000 bytes", "send it in parts"),
+    422: ("missing_field", "a required field is missing", "add it"),
+    429: ("too_many_requests", "256 requests are being answered", "ask again in a moment"),
+    503: ("view_behind", "view: it has not caught up with the log", "ask again"),
+}
+
+
+def answers(example: object, refusals: tuple[int, ...], status: int = 200) -> dict[str, Any]:
+    """The `responses` of a call: an example of its answer, and its refusals."""
+    told: dict[int | str, Any] = {status: {"content": {JSON: {"example": example}}}}
+    return {"responses": told | {each: refusal(each) for each in refusals}}
+
+
+def refusal(status: int) -> dict[str, Any]:
+    """The response of a refusal: a problem, with an example."""
+    body = body_of(status, *_REFUSALS[status])
+    content = {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}, "example": body}}
+    return {"description": body["title"], "content": content}
+
+
+def asks(shape: type[Any], example: Mapping[str, Any]) -> dict[str, Any]:
+    """The `openapi_extra` of a call whose body is parsed into `shape`."""
+    schema = {"$ref": REF.format(model=shape.__name__)}
+    content = {JSON: {"schema": schema, "example": dict(example)}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def asks_events() -> dict[str, Any]:
+    """The `openapi_extra` of publishing: an event, an array, or lines."""
+    event = {"$ref": REF.format(model="Event")}
+    schema = {"anyOf": [event, {"type": "array", "items": event}]}
+    line = {"schema": {"type": "string"}, "example": json.dumps(OBSERVATION) + "\n"}
+    content = {JSON: {"schema": schema, "examples": EVENTS}, NDJSON: line}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def describe(app: FastAPI) -> None:
+    """Give an app its document, made once."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _document(app)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        description=app.description,
+        license_info=app.license_info,
+        routes=app.routes,
+    )
+    shapes = document["components"]["schemas"]
+    for shape in BODIES:
+        schema = shape.model_json_schema(ref_template=REF)
+        shapes.update(schema.pop("$defs", {}))
+        shapes[shape.__name__] = schema
+    event = TypeAdapter(EventJson).json_schema(ref_template=REF)
+    shapes.update(event.pop("$defs", {}))
+    shapes["Event"] = event
+    for path in document["paths"].values():
+        for call in path.values():
+            for parameter in call.get("parameters", ()):
+                if parameter["name"] in PARAMETERS:
+                    parameter["example"] = PARAMETERS[parameter["name"]]
+    return document

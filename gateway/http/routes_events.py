@@ -1,0 +1,65 @@
+"""Publishing, and what became of it (INTERFACE "HTTP").
+
+A fault in a single event is 422; in an array or in lines it is that event's own receipt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+
+from gateway.http import examples, openapi
+from gateway.http.auth import Caller
+from gateway.http.metrics import Metrics
+from gateway.http.received import Body, EventId, only
+from gateway.ports import Application
+from gateway.publishing import publish_json
+from gateway.wire import ReceiptParams
+from schemas.answers import Receipt, Receipts
+from schemas.errors import invalid
+from schemas.kinds import KIND_OF_WORD
+
+MAX_WAIT = 30.0
+Wait = Annotated[
+    float,
+    Query(ge=0, le=MAX_WAIT, allow_inf_nan=False, description="seconds to wait for decisions"),
+]
+ContentType = Annotated[str, Header(alias="content-type", include_in_schema=False)]
+
+
+def events(application: Application, clock: Callable[[], int], metrics: Metrics) -> APIRouter:
+    """The routes; `clock` in µs."""
+    router = APIRouter(tags=["events"])
+
+    @router.post(
+        "/v1/events",
+        status_code=202,
+        dependencies=[only("wait")],
+        openapi_extra=openapi.asks_events(),
+        **openapi.answers(examples.RECEIPTS_ANSWER, openapi.WITH_BODY, status=202),
+    )
+    def publish(
+        caller: Caller, body: Body, wait: Wait = 0.0, content_type: ContentType = openapi.JSON
+    ) -> Receipts:
+        """Publish one event, an array of them, or NDJSON; receipts in order."""
+        lines = content_type.partition(";")[0].strip().lower() == openapi.NDJSON
+        receipts = publish_json(application, caller, body, lines, clock, wait)
+        metrics.published(receipts)
+        return Receipts(receipts=tuple(receipts))
+
+    @router.get(
+        "/v1/events/{event_id:path}",
+        dependencies=[only(*ReceiptParams.model_fields)],
+        **openapi.answers(examples.RECEIPT_ANSWER, (*openapi.READ, 404, 409)),
+    )
+    def receipt(caller: Caller, event: EventId, at: Annotated[ReceiptParams, Query()]) -> Receipt:
+        """What became of an event; 409 naming `kind` where two kinds share the id."""
+        if at.kind is not None and at.kind not in KIND_OF_WORD:
+            kinds = ", ".join(KIND_OF_WORD)
+            raise invalid("unknown_symbol", "kind", "no such kind", f"use one of: {kinds}", kinds)
+        kind = None if at.kind is None else KIND_OF_WORD[at.kind]
+        return application.receipt(caller, at.scope(), event, kind)
+
+    return router
