@@ -12,17 +12,16 @@ Rules
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 import structlog
 
-from processors.assertions import settle
 from processors.decide import Context, decide
 from processors.draft import Draft
 from processors.receive import receive
+from processors.settling import judge_due, settle
 from projections import keys
 from projections.evolve import evolve
 from projections.follower import Decided, Follower, decided
@@ -113,7 +112,7 @@ class Admission:
     def _plan(self, records: Sequence[LogRecord], due: Sequence[Due]) -> _Plan:
         rules = self._rules()
         plan = _Plan(self.follower.overlay(), [], [], [])
-        self._settle(plan, rules, deque(due))
+        self._settle(plan, rules, due)
         for record in records:
             kind = self._topics.kind_of[record.topic]
             received = receive(
@@ -125,16 +124,19 @@ class Admission:
             else:
                 context = Context(plan.overlay, rules.policy, self.follower.hasher, now)
                 draft = decide(received, context)
-            self._settle(plan, rules, deque(self._chain(plan, draft, rules, now)))
+            self._settle(plan, rules, self._chain(plan, draft, rules, now))
         return plan
 
-    def _settle(self, plan: _Plan, rules: Rules, due: deque[Due]) -> None:
+    def _settle(self, plan: _Plan, rules: Rules, due: Sequence[Due]) -> None:
+        """Further entries for what is due, and for what these make due in turn."""
         while due:
-            _, scope16, fact16 = due.popleft()
-            now = self._now(plan)
-            draft = settle(scope16, fact16, plan.overlay, rules.policy, now)
-            if draft is not None:
-                due.extend(self._chain(plan, draft, rules, now))
+            raised: list[Due] = []
+            for one, verdict in judge_due(due, plan.overlay, self._now(plan)):
+                now = self._now(plan)
+                draft = settle(one, verdict, plan.overlay, rules.policy, now)
+                if draft is not None:
+                    raised += self._chain(plan, draft, rules, now)
+            due = raised
 
     def _now(self, plan: _Plan) -> int:
         checkpoint = plan.overlay.checkpoint()

@@ -12,10 +12,11 @@ from tests.model.rules import Fact, Record, Verdict, World, scope_of
 def verdict(world: World, n: int) -> Verdict:
     """(state, reason code or "") of record n in this world."""
     record, why = world.records[n], world.stopped[n]
+    blocked = why == ("rejected", "scope_deleted")
+    if world.covered(record) and (why is None or blocked):
+        return "covered", "barrier"
     if why is not None:
         return why
-    if world.covered(record):
-        return "covered", "barrier"
     scope, event = scope_of(record), record["event"]
     if record["kind"] == "observation":
         name = (scope, event["event_id"])
