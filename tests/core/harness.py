@@ -123,7 +123,11 @@ class Core:
             seen: list[Any] = []
             self.follower.on_receipts = seen.extend
             self.admission.admit([intake(record)])
-            receipt = [s for s in seen if s.offset == record["offset"] and s.kind == KIND_OF_WORD[record["kind"]]][-1].receipt
+            receipt = [
+                s
+                for s in seen
+                if s.offset == record["offset"] and s.kind == KIND_OF_WORD[record["kind"]]
+            ][-1].receipt
             code = receipt.fault.code if receipt.fault else Reason(receipt.reason).code
             self.receipts.append((RECEIPT_STATE[Decision(receipt.decision)], code))
             self.steps.append(self.follower.checkpoint().recorded_at)

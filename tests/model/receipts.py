@@ -54,7 +54,9 @@ def explained(world: World, name: Fact) -> Verdict:
             return status, "derivation"
         if world.cap(record) == "candidate":
             return status, "tier"
-        return status, "uncheckable_quote" if "unverifiable" in found else "facts_only"
+        held = [p for j in world.held(record, world.statuses) for p in j]
+        states = [world.premise(p, name[0], world.statuses) for p in held]
+        return status, "uncheckable_quote" if "unverifiable" in states else "facts_only"
     if status == "quarantined":
         return status, "quote_not_found" if "quote_not_found" in found else "premise_failed"
     codes = {"accepted": "", "parked": "awaiting_premises", "rejected": "ambiguous_quote"}
