@@ -12,27 +12,26 @@ Rules
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 import structlog
 
-from processors.assertions import settle
 from processors.decide import Context, decide
 from processors.draft import Draft
 from processors.receive import receive
+from processors.settling import judge_due, settle
 from projections import keys
 from projections.evolve import evolve
 from projections.follower import Decided, Follower, decided
 from projections.ports import LogRecord
-from projections.rows import ReceiptRow
+from projections.rows import Checkpoint, ReceiptRow
 from projections.state import Overlay
 from projections.step import Due
 from schemas.bodies import encode_body, with_quote_key
 from schemas.codec import Codec
-from schemas.entry import SCHEMA_VERSION, Entry, Header, header_bytes, make_entry
+from schemas.entry import NO_FOLLOW_UP, SCHEMA_VERSION, Entry, Header, header_bytes, make_entry
 from schemas.kinds import Decision, Kind, Reason
 from schemas.normalise import VERSION as NORMALISER_VERSION
 from schemas.policy import Policy
@@ -98,24 +97,19 @@ class Admission:
         """Admit intake records of this partition, each topic's in order; how many were new."""
         due: list[Due] = []
         while True:
-            positions = self.positions()
-            fresh = [
-                record
-                for record in in_order_of_append(records)
-                if record.offset >= positions[self._topics.kind_of[record.topic]]
-            ]
-            if not fresh and not due:
-                return 0
-            if self._write(self._plan(fresh, due)):
-                return len(fresh)
+            plan = self._plan(in_order_of_append(records), due)
+            if self._write(plan):
+                return sum(entry.header.follows == NO_FOLLOW_UP for entry in plan.entries)
             due += self.follower.catch_up().due
 
     def _plan(self, records: Sequence[LogRecord], due: Sequence[Due]) -> _Plan:
         rules = self._rules()
         plan = _Plan(self.follower.overlay(), [], [], [])
-        self._settle(plan, rules, deque(due))
+        self._settle(plan, rules, due)
         for record in records:
             kind = self._topics.kind_of[record.topic]
+            if record.offset < _checkpoint(plan).positions[kind]:
+                continue
             received = receive(
                 record, kind, self._codec, rules.registry, self.follower.log.partitions
             )
@@ -125,26 +119,26 @@ class Admission:
             else:
                 context = Context(plan.overlay, rules.policy, self.follower.hasher, now)
                 draft = decide(received, context)
-            self._settle(plan, rules, deque(self._chain(plan, draft, rules, now)))
+            self._settle(plan, rules, self._chain(plan, draft, rules, now))
         return plan
 
-    def _settle(self, plan: _Plan, rules: Rules, due: deque[Due]) -> None:
+    def _settle(self, plan: _Plan, rules: Rules, due: Sequence[Due]) -> None:
+        """Further entries for what is due, and for what these make due in turn."""
         while due:
-            _, scope16, fact16 = due.popleft()
-            now = self._now(plan)
-            draft = settle(scope16, fact16, plan.overlay, rules.policy, now)
-            if draft is not None:
-                due.extend(self._chain(plan, draft, rules, now))
+            raised: list[Due] = []
+            for one, verdict in judge_due(due, plan.overlay, self._now(plan)):
+                now = self._now(plan)
+                draft = settle(one, verdict, plan.overlay, rules.policy, now)
+                if draft is not None:
+                    raised += self._chain(plan, draft, rules, now)
+            due = raised
 
     def _now(self, plan: _Plan) -> int:
-        checkpoint = plan.overlay.checkpoint()
-        assert checkpoint is not None
-        return max(self._clock(), checkpoint.recorded_at + 1)
+        return max(self._clock(), _checkpoint(plan).recorded_at + 1)
 
     def _chain(self, plan: _Plan, draft: Draft, rules: Rules, now: int) -> list[Due]:
         """Seal a draft, put it on the plan's chain and fold it; the dues it raises."""
-        checkpoint = plan.overlay.checkpoint()
-        assert checkpoint is not None
+        checkpoint = _checkpoint(plan)
         key = self._keys.draw()
         header = header_of(draft, checkpoint.count, checkpoint.hash, now, rules.policy, key.key_id)
         head = header_bytes(header)
@@ -181,9 +175,10 @@ class Admission:
         while len(found) < count:
             at = start + len(found)
             records = follower.log.read(follower.ledger, follower.partition, at, count - len(found))
-            if not records or records[0].offset != at:
+            following = [r.value for n, r in enumerate(records) if r.offset == at + n]
+            if not following:
                 break
-            found.extend(record.value for record in records)
+            found += following
         return found
 
     def _tell_rejections(self, receipts: Sequence[Decided]) -> None:
@@ -195,6 +190,13 @@ class Admission:
         if refused:
             follower = self.follower
             follower.log.append(self._topics.rejections, follower.partition, refused)
+
+
+def _checkpoint(plan: _Plan) -> Checkpoint:
+    """Where the plan's chain stands."""
+    checkpoint = plan.overlay.checkpoint()
+    assert checkpoint is not None
+    return checkpoint
 
 
 def _due_of(key: bytes) -> Due:

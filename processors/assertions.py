@@ -1,9 +1,8 @@
-"""Assertions: binding quotes to sources, deciding, and settling what had to wait (I2; §4, §5).
+"""Assertions: binding quotes to sources, and deciding (I2; docs/semantics.md §5).
 
 `bind` judges every premise against the sources that are there; `checked_decision` turns the status
-that `projections.support` derives into an entry; `settle` does both again for an assertion whose
-premises changed, and yields a further entry if there is something new to say. Containment proves
-where a quote is from, not that it entails the claim.
+that `projections.support` derives into an entry. Containment proves where a quote is from, not that
+it entails the claim. What had to wait is taken up again in `settling`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from processors.draft import Draft, Place
+from processors.draft import Draft
 from projections.rows import FactRow, ObservationRow
 from projections.state import Reader
 from projections.support import Status, judge, public_horizon
@@ -56,7 +55,7 @@ def bind(event: Assertion, scope16: bytes, state: Reader, hasher: Hasher, now: i
         for premise in justification:
             if premise.fact is not None:
                 source16 = hasher.fact(scope16, premise.fact)
-                witness = _on_fact(premise.fact, scope16, source16, state, now)
+                witness = on_fact(premise.fact, scope16, source16, state, now)
             else:
                 assert premise.observation is not None
                 source16 = hasher.observation(scope16, premise.observation)
@@ -67,7 +66,8 @@ def bind(event: Assertion, scope16: bytes, state: Reader, hasher: Hasher, now: i
     return Bound(tuple(justifications), tuple(sources))
 
 
-def _on_fact(fact_id: str, scope16: bytes, source16: bytes, state: Reader, now: int) -> Witness:
+def on_fact(fact_id: str, scope16: bytes, source16: bytes, state: Reader, now: int) -> Witness:
+    """A premise on a fact; checked once that fact is more than parked."""
     row = state.fact(scope16, source16)
     check, recorded_at, source_hash = Check.PENDING, 0, None
     if row is not None and row.decision != Decision.PARKED:
@@ -92,10 +92,10 @@ def _on_quote(
         premise.quote,
     )
     row = state.observation(scope16, source16)
-    return pending if row is None else _checked(pending, row, now)
+    return pending if row is None else checked(pending, row, now)
 
 
-def _checked(witness: Witness, row: ObservationRow, now: int) -> Witness:
+def checked(witness: Witness, row: ObservationRow, now: int) -> Witness:
     """A pending witness after its source has come: span and digest instead of words."""
     assert witness.awaited is not None
     check, start, end = find_quote(row, witness.awaited, witness.start, witness.end)
@@ -139,10 +139,11 @@ def checked_decision(draft: Draft, state: Reader, policy: Policy) -> Draft:
     row = _as_row(draft)
     horizon = public_horizon(state, draft.subject, None)
     status, reason = judge(state, draft.scope, draft.record, row, horizon)
-    return _entry_of(draft, draft.body, status, _cap_reason(draft, status, reason, policy))
+    return entry_of(draft, draft.body, status, cap_reason(draft, status, reason, policy))
 
 
-def _cap_reason(draft: Draft, status: Status, reason: Reason, policy: Policy) -> Reason:
+def cap_reason(draft: Draft, status: Status, reason: Reason, policy: Policy) -> Reason:
+    """The reason, or which part of the policy makes it only a candidate."""
     if status is not Status.CANDIDATE or draft.flags & CAP_ACCEPTED:
         return reason
     assert isinstance(draft.body, AssertionBody)
@@ -182,12 +183,12 @@ def _as_row(draft: Draft) -> FactRow:
     )
 
 
-def _entry_of(draft: Draft, kept: AssertionBody, status: Status, reason: Reason) -> Draft:
+def entry_of(draft: Draft, kept: AssertionBody, status: Status, reason: Reason) -> Draft:
     """The draft as the status demands; content is dropped where it is not kept."""
     decision = _DECISION[status]
     body: AssertionBody | RefusedBody = kept
     if status is Status.QUARANTINED:
-        body = replace(kept, witnesses=_without_awaited(kept.witnesses))
+        body = replace(kept, witnesses=without_awaited(kept.witnesses))
     elif status not in (Status.ACCEPTED, Status.CANDIDATE, Status.PARKED):
         event_id = kept.event.envelope.event_id
         body = RefusedBody(event_id, Kind.ASSERTION, _fault(status, reason))
@@ -207,7 +208,8 @@ _DECISION = {
 }
 
 
-def _without_awaited(witnesses: Witnesses) -> Witnesses:
+def without_awaited(witnesses: Witnesses) -> Witnesses:
+    """Witnesses that keep no words of sources that have not come."""
     return tuple(
         tuple(replace(witness, awaited=None) for witness in justification)
         for justification in witnesses
@@ -223,87 +225,3 @@ def _fault(status: Status, reason: Reason) -> Fault | None:
         "the quote stands more than once in its source",
         "give start and end, in bytes of the source's UTF-8",
     )
-
-
-def settle(
-    scope16: bytes, record16: bytes, state: Reader, policy: Policy, now: int
-) -> Draft | None:
-    """A further entry for an assertion whose premises changed, or None if nothing is new."""
-    row = state.fact(scope16, record16)
-    if row is None or row.event is None:
-        return None
-    body = AssertionBody(row.event, _bind_again(row, scope16, state, now), row.risks)
-    draft = Draft(
-        place=Place(Kind.ASSERTION, row.partition, row.offset, row.append),
-        decision=Decision.PARKED,
-        reason=Reason.AWAITING_PREMISES,
-        body=body,
-        flags=row.flags & ~MOVES_HEAD,
-        tier=Tier(row.tier),
-        follows=row.sequence,
-        scope=scope16,
-        subject=row.subject,
-        record=record16,
-        supersedes=row.supersedes,
-        entity_attribute=row.entity_attribute,
-        idempotency=row.idempotency,
-        content=row.content,
-        adapter=row.adapter,
-        sources=row.sources,
-    )
-    judged = replace(row, witnesses=body.witnesses)
-    horizon = public_horizon(state, row.subject, None)
-    status, reason = judge(state, scope16, record16, judged, horizon)
-    if row.decision == Decision.PARKED:
-        if status is Status.PARKED:
-            return None
-        return _entry_of(draft, body, status, _cap_reason(draft, status, reason, policy))
-    return _amended(draft, body, row, status, _cap_reason(draft, status, reason, policy))
-
-
-def _amended(
-    draft: Draft, body: AssertionBody, row: FactRow, status: Status, reason: Reason
-) -> Draft | None:
-    """A fact in force whose other premises were checked, or whose awaited words must go."""
-    witnesses = body.witnesses
-    if status.in_force:
-        entry = _entry_of(draft, body, status, reason)
-        unchanged = witnesses == row.witnesses and entry.decision == row.decision
-        return None if unchanged else entry
-    if status is not Status.PARKED:
-        witnesses = _without_awaited(witnesses)
-    if witnesses == row.witnesses:
-        return None
-    return replace(
-        draft,
-        decision=Decision(row.decision),
-        reason=Reason(row.reason),
-        body=replace(body, witnesses=witnesses),
-    )
-
-
-def _bind_again(row: FactRow, scope16: bytes, state: Reader, now: int) -> Witnesses:
-    """Judge the premises that were pending; the others stand as they were checked."""
-    index = 0
-    justifications = []
-    for justification in row.witnesses:
-        witnesses = []
-        for witness in justification:
-            source16 = row.sources[index]
-            index += 1
-            if witness.check == Check.PENDING:
-                witness = _again(witness, scope16, source16, state, now)
-            elif row.decision == Decision.PARKED:
-                witness = replace(witness, recorded_at=now)
-            witnesses.append(witness)
-        justifications.append(tuple(witnesses))
-    return tuple(justifications)
-
-
-def _again(witness: Witness, scope16: bytes, source16: bytes, state: Reader, now: int) -> Witness:
-    if witness.on_fact:
-        return _on_fact(witness.source, scope16, source16, state, now)
-    source = state.observation(scope16, source16)
-    if source is None or witness.awaited is None:
-        return witness
-    return _checked(witness, source, now)

@@ -107,18 +107,24 @@ def _refuse(draft: Draft, reason: Reason, field: str, detail: str, remedy: str) 
 
 def _barrier(draft: Draft, context: Context) -> Draft | None:
     """Covered by a barrier, or blocked by a scope deletion (docs/semantics.md §3)."""
-    cutoff, blocked = cutoff_of(context.state.subject(draft.subject))
+    cutoff, _ = cutoff_of(context.state.subject(draft.subject))
     if draft.place.append_ms <= cutoff:
         return replace(draft, decision=Decision.COVERED, reason=Reason.BARRIER)
-    if blocked:
-        return _refuse(
-            draft,
-            Reason.SCOPE_DELETED,
-            "scope",
-            "the scope was deleted for good",
-            "use another subject, or ask an operator for a restoration grant",
-        )
-    return None
+    return _blocked(draft, context)
+
+
+def _blocked(draft: Draft, context: Context) -> Draft | None:
+    """Refused because of a scope deletion; deletions and controls, which nothing covers, too."""
+    _, blocked = cutoff_of(context.state.subject(draft.subject))
+    if not blocked:
+        return None
+    return _refuse(
+        draft,
+        Reason.SCOPE_DELETED,
+        "scope",
+        "the scope was deleted for good",
+        "use another subject, or ask an operator for a restoration grant",
+    )
 
 
 def _id_taken(draft: Draft, field: str) -> Draft:
@@ -211,6 +217,9 @@ def _retraction(draft: Draft, event: Event, received: Received, context: Context
 
 def _deletion(draft: Draft, event: Event, received: Received, context: Context) -> Draft:
     assert isinstance(event, Deletion)
+    stopped = _blocked(draft, context)
+    if stopped is not None:
+        return stopped
     target_type = TARGET_TYPE[event.target]
     draft = replace(draft, target_type=target_type)
     if target_type not in (TARGET_OBSERVATION, TARGET_FACT):
@@ -271,6 +280,9 @@ def _workingset(draft: Draft, event: Event, received: Received, context: Context
 
 def _control(draft: Draft, event: Event, received: Received, context: Context) -> Draft:
     assert isinstance(event, Control)
+    stopped = _blocked(draft, context)
+    if stopped is not None:
+        return stopped
     decider = _CONTROLS.get(event.control)
     if decider is None:
         return _refuse(

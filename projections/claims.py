@@ -112,7 +112,7 @@ def _at(group: Group, record16: bytes, t: int) -> str | None:
     member = group.members[record16]
     if not holds(member.start, member.end, t):
         return "outside_valid_time"
-    if member.status is not Status.ACCEPTED:
+    if not member.eligible:
         return "not_public"
     standing = group.at(t)
     if record16 in standing.superseded:

@@ -56,7 +56,8 @@ def fold_assertion(step: Step) -> None:
     row = step.state.fact(header.scope, header.record) or row
     if row.retractions or row.decision == Decision.QUARANTINED:
         hide_sources(step, header.record, row)
-    touch(step, header.record)
+    if header.decision != Decision.PARKED:
+        touch(step, header.record, further=old is None)
 
 
 def _new_fact(step: Step) -> FactRow:

@@ -5,8 +5,9 @@ Rules
   seen, winning or losing, is a beaten writer's or a resent batch: ignored and counted. One whose
   predecessor was never seen is damage: `LedgerCorrupt`, and reads stop.
 - State, head, log offset and intake positions move in one write batch.
-- A missing record key means *erased* only where the ledger says so: a later entry follows up the
-  one whose body it was and names the same event. Otherwise the fold stops.
+- A beaten entry's record key is destroyed: its body counts for nothing and would outlive erasure.
+- A missing record key means *erased* only where the ledger says so: a later entry of the chain
+  follows up the one whose body it was, for the same record. Otherwise the fold stops.
 - The same code serves the worker, the gateways' followers and a rebuild: all hold the same bytes.
 """
 
@@ -72,7 +73,7 @@ class Follower:
         self.reader = StoreReader(store)
         self.moved: dict[bytes, Anchor] = {}
         self._later: dict[int, Entry] = {}
-        self._scanned = 0
+        self._scanned = (-1, GENESIS)
         self.on_receipts: Callable[[Sequence[Decided]], None] | None = None
 
     def checkpoint(self) -> Checkpoint:
@@ -134,6 +135,7 @@ class Follower:
         receipts: list[Decided] = []
         for record, entry, key in zip(records, parsed, record_keys, strict=True):
             if not self._extends(overlay, entry, record.offset):
+                self._doom_beaten(overlay, entry, key)
                 continue
             body = self._open(entry, key)
             evolution = evolve(overlay, entry, body, record.offset, self.hasher)
@@ -184,6 +186,10 @@ class Follower:
         assert checkpoint is not None
         header = entry.header
         if header.previous == checkpoint.hash and header.sequence == checkpoint.count:
+            if header.recorded_at <= checkpoint.recorded_at:
+                raise LedgerCorrupt(
+                    self.partition, header.sequence, "time", "its recorded time does not increase"
+                )
             return True
         if not self._seen(overlay, header.sequence - 1, header.previous):
             raise LedgerCorrupt(
@@ -207,11 +213,20 @@ class Follower:
             return True
         return overlay.row(keys.beaten(entry_hash)) is not None
 
+    @staticmethod
+    def _doom_beaten(overlay: Overlay, entry: Entry, key: bytes | None) -> None:
+        """Destroy a beaten entry's key, unless it is the chain's own come twice or not its key."""
+        header = entry.header
+        winner = overlay.entry(header.sequence)
+        resent = winner is not None and winner.hash == entry.hash
+        if not resent and key and unseal(key, entry.sealed, entry.header_bytes) is not None:
+            overlay.pending[keys.doomed_key(header.key_id)] = Present(header.recorded_at)
+
     def _open(self, entry: Entry, key: bytes | None) -> Body:
         if key is not None:
             return open_body(self.partition, entry, key)
         later = self._follow_ups().get(entry.header.sequence)
-        if later is None:
+        if later is None or _record_of(later) != _record_of(entry):
             raise LedgerCorrupt(
                 self.partition,
                 entry.header.sequence,
@@ -223,15 +238,25 @@ class Follower:
         return RefusedBody(event_id_of(replacing), entry.header.kind, None)
 
     def _follow_ups(self) -> dict[int, Entry]:
-        """Every later entry that replaces another's body, by that other's sequence."""
-        at = max(self._scanned, self.checkpoint().next_offset)
+        """Every later entry of the chain that replaces another's body, by that other's sequence."""
+        checkpoint = self.checkpoint()
+        at, head = max(self._scanned, (checkpoint.next_offset, checkpoint.hash), key=lambda s: s[0])
         while records := self.log.read(self.ledger, self.partition, at, BATCH):
             for entry in map(self._parse, records):
+                if entry.header.previous != head:
+                    continue
+                head = entry.hash
                 if entry.header.follows != NO_FOLLOW_UP:
                     self._later[entry.header.follows] = entry
             at = records[-1].offset + 1
-        self._scanned = at
+        self._scanned = at, head
         return self._later
+
+
+def _record_of(entry: Entry) -> tuple[bytes, bytes, int, int]:
+    """Which record an entry is of, and where its event stood."""
+    header = entry.header
+    return header.scope, header.record, header.topic, header.offset
 
 
 def decided(entry: Entry, evolution: Evolution) -> Decided:

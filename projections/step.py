@@ -136,8 +136,8 @@ def wait_for_target(step: Step, deletion: bool) -> None:
     step.state.pending[keys.waiting(header.target)] = WaitingList(items)
 
 
-def touch(step: Step, record16: bytes) -> None:
-    """Everything awaiting that cites a record, directly or through facts, is due for a decision."""
+def touch(step: Step, record16: bytes, *, further: bool = True) -> None:
+    """Everything awaiting that cites a record, `further` also through facts, is due."""
     seen: set[bytes] = set()
     todo = [record16]
     while todo:
@@ -145,7 +145,8 @@ def touch(step: Step, record16: bytes) -> None:
             if fact16 in seen:
                 continue
             seen.add(fact16)
-            todo.append(fact16)
+            if further:
+                todo.append(fact16)
             row = step.state.fact(step.header.scope, fact16)
             if row is None:
                 continue

@@ -7,8 +7,10 @@ so a cycle never holds itself up.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
@@ -52,9 +54,13 @@ class Horizon(msgspec.Struct, frozen=True):
         """Whether evidence of that τ belongs to the prefix."""
         return self.evidence is None or recorded_at <= self.evidence
 
+    def marked(self, recorded_at: int) -> bool:
+        """Whether something of that τ counts for what a status is."""
+        return self.marks is None or recorded_at <= self.marks
+
     def in_effect(self, marks: tuple[Mark, ...]) -> bool:
         """Whether one of the marks was recorded in time."""
-        return any(self.marks is None or mark.recorded_at <= self.marks for mark in marks)
+        return any(self.marked(mark.recorded_at) for mark in marks)
 
     def retracted(self, marks: tuple[Mark, ...]) -> bool:
         """Whether a retraction is in effect and no barrier covers it."""
@@ -96,6 +102,15 @@ _CHECKED = {
     Check.AMBIGUOUS: _Premise.AMBIGUOUS,
     Check.UNCHECKABLE: _Premise.UNCHECKABLE,
 }
+_OF_FACT = {
+    Status.PARKED: _Premise.PENDING,
+    Status.ACCEPTED: _Premise.OK,
+    Status.CANDIDATE: _Premise.OK,
+    Status.COVERED: _Premise.GONE,
+    Status.DELETED: _Premise.GONE,
+    Status.QUARANTINED: _Premise.FAILED,
+    Status.REJECTED: _Premise.FAILED,
+}
 _DEAD = (_Premise.GONE, _Premise.FAILED, _Premise.AMBIGUOUS)
 
 
@@ -104,131 +119,185 @@ def observation_gone(row: ObservationRow, horizon: Horizon) -> bool:
     return horizon.covers(row.append) or horizon.in_effect(row.deletions)
 
 
-Verdict = tuple[Status, Reason]
-_WAITING: Verdict = (Status.PARKED, Reason.AWAITING_PREMISES)
+class Verdict(NamedTuple):
+    """Status, reason (`NONE` at level accepted), and since which τ (µs) the grounds are there.
+
+    `grounded_at` is the earliest τ at which some grounded justification had all of its premises;
+    None if there is no such justification.
+    """
+
+    status: Status
+    reason: Reason
+    grounded_at: int | None = None
+
+
+_WAITING = Verdict(Status.PARKED, Reason.AWAITING_PREMISES)
+
+
+class _Cited(NamedTuple):
+    """A premise: its state and since when it is there, or the fact that decides both."""
+
+    state: _Premise
+    recorded_at: int
+    fact: bytes | None
+
+
+class _Case(NamedTuple):
+    """What a fact's verdict follows from: already certain, or its justifications."""
+
+    row: FactRow
+    certain: Verdict | None
+    justifications: tuple[tuple[_Cited, ...], ...]
+    rests_on: tuple[bytes, ...]
 
 
 def judge(
     reader: Reader, scope16: bytes, record16: bytes, row: FactRow, horizon: Horizon
-) -> Verdict:
-    """Status and, where it is not in force at level accepted, the reason."""
-    if not any(w.on_fact for justification in row.witnesses for w in justification):
-        return _judge(reader, scope16, row, horizon, {})
-    return _fixed_point(reader, scope16, record16, row, horizon)[record16]
+) -> tuple[Status, Reason]:
+    """Status and reason of one fact as of the horizon's marks."""
+    return judge_all(reader, scope16, {record16: row}, horizon)[record16][:2]
 
 
-def _fixed_point(
-    reader: Reader, scope16: bytes, record16: bytes, row: FactRow, horizon: Horizon
+def judge_all(
+    reader: Reader, scope16: bytes, rows: Mapping[bytes, FactRow], horizon: Horizon
 ) -> dict[bytes, Verdict]:
-    """Verdicts of a fact and all it rests on: from all parked, judged until nothing changes."""
-    rows = {record16: row}
-    todo = [row]
+    """Verdicts of facts and of all that they rest on, in the order in which they were reached.
+
+    As of the horizon's marks, so a historical view judges by what is known now (I4); whether the
+    grounds were there in the prefix is `grounded_at`. A verdict only ever moves up (parked, in
+    force or refused, gone), so each is reached in few steps, however facts rest on each other. A
+    fact that was not given and whose last entry is parked is parked: admission settles at once
+    what an entry touches.
+    """
+    cases = _cases(reader, scope16, rows, horizon)
+    followers: dict[bytes, list[bytes]] = {}
+    for name, case in cases.items():
+        for source16 in case.rests_on:
+            followers.setdefault(source16, []).append(name)
+    verdicts = dict.fromkeys(cases, _WAITING)
+    todo = deque(cases)
+    queued = set(cases)
     while todo:
-        for source16 in _cited_facts(todo.pop()):
-            source = None if source16 in rows else reader.fact(scope16, source16)
-            if source is not None and horizon.knows(source.recorded_at):
-                rows[source16] = source
-                todo.append(source)
-    verdicts = dict.fromkeys(rows, _WAITING)
-    changed = True
-    while changed:
-        changed = False
-        for name, one in rows.items():
-            verdict = _judge(reader, scope16, one, horizon, verdicts)
-            if verdict != verdicts[name]:
-                verdicts[name] = verdict
-                changed = True
+        name = todo.popleft()
+        queued.discard(name)
+        verdict = _verdict(cases[name], cases, verdicts)
+        old = verdicts.pop(name)
+        verdicts[name] = verdict
+        if verdict.status is not old.status:
+            again = [follower for follower in followers.get(name, ()) if follower not in queued]
+            todo.extend(again)
+            queued.update(again)
     return verdicts
 
 
-def _cited_facts(row: FactRow) -> list[bytes]:
-    witnesses = (witness for justification in row.witnesses for witness in justification)
-    return [
-        source16
-        for witness, source16 in zip(witnesses, row.sources, strict=False)
-        if witness.on_fact
-    ]
+def _cases(
+    reader: Reader, scope16: bytes, rows: Mapping[bytes, FactRow], horizon: Horizon
+) -> dict[bytes, _Case]:
+    """The given facts and all that they rest on, sources first where there are no cycles."""
+    opened: dict[bytes, _Case | None] = {}
+    cases: dict[bytes, _Case] = {}
+    todo = list(rows)
+    while todo:
+        name = todo[-1]
+        if name not in opened:
+            row = rows.get(name) or reader.fact(scope16, name)
+            known = row is not None and horizon.marked(row.recorded_at)
+            opened[name] = case = (
+                _case(reader, scope16, row, horizon, name in rows) if row and known else None
+            )
+            if case is not None:
+                todo += [source16 for source16 in case.rests_on if source16 not in opened]
+            continue
+        todo.pop()
+        done = opened[name]
+        if done is not None:
+            cases[name] = done
+    return cases
 
 
-def _judge(
-    reader: Reader,
-    scope16: bytes,
-    row: FactRow,
-    horizon: Horizon,
-    verdicts: Mapping[bytes, Verdict],
-) -> Verdict:
-    """One fact, given what is known of the facts it rests on."""
+def _case(reader: Reader, scope16: bytes, row: FactRow, horizon: Horizon, given: bool) -> _Case:
+    certain = _certain(row, horizon)
+    if certain is None and not given and row.decision == Decision.PARKED:
+        certain = _WAITING
+    if certain is not None:
+        return _Case(row, certain, (), ())
+    if row.witnesses:
+        justifications = _premises(reader, scope16, row, horizon)
+    else:
+        justifications = (_without_words(reader, scope16, row, horizon),)
+    facts = dict.fromkeys(c.fact for cited in justifications for c in cited if c.fact is not None)
+    return _Case(row, None, justifications, tuple(facts))
+
+
+def _premises(
+    reader: Reader, scope16: bytes, row: FactRow, horizon: Horizon
+) -> tuple[tuple[_Cited, ...], ...]:
+    sources = iter(row.sources)  # one a premise, in order
+    return tuple(
+        tuple(_cited(reader, scope16, next(sources), witness, horizon) for witness in justification)
+        for justification in row.witnesses
+    )
+
+
+def _certain(row: FactRow, horizon: Horizon) -> Verdict | None:
+    """What needs no look at the premises."""
     if horizon.covers(row.append):
-        return Status.COVERED, Reason.BARRIER
+        return Verdict(Status.COVERED, Reason.BARRIER)
     if horizon.in_effect(row.deletions):
-        return Status.DELETED, Reason.TARGET_DELETED
+        return Verdict(Status.DELETED, Reason.TARGET_DELETED)
+    if horizon.marks is not None and not 0 < row.decided_at <= horizon.marks:
+        return _WAITING
     if row.decision == Decision.COVERED:
-        return Status.COVERED, Reason.BARRIER
+        return Verdict(Status.COVERED, Reason.BARRIER)
     if row.decision == Decision.DELETED:
-        return Status.DELETED, Reason(row.reason)
-    if not row.witnesses:
-        return _without_content(reader, scope16, row, horizon)
-    index = 0
-    judged: list[list[tuple[Witness, _Premise]]] = []
-    for justification in row.witnesses:
-        premises = []
-        for witness in justification:
-            source16 = row.sources[index]
-            index += 1
-            if witness.on_fact:
-                state = _on_fact(witness, verdicts.get(source16, _WAITING)[0], horizon)
-            else:
-                state = _on_quote(reader, scope16, source16, witness, horizon)
-            premises.append((witness, state))
-        judged.append(premises)
-    return _resolve(row, judged)
+        return Verdict(Status.DELETED, Reason(row.reason))
+    return None
 
 
-def _without_content(reader: Reader, scope16: bytes, row: FactRow, horizon: Horizon) -> Verdict:
-    """Rejected ones and parked ones whose body was destroyed: only their sources are known."""
+def _without_words(
+    reader: Reader, scope16: bytes, row: FactRow, horizon: Horizon
+) -> tuple[_Cited, ...]:
+    """Premises of a fact whose content is not kept: of its sources only whether they are gone."""
+    refused = row.decision == Decision.REJECTED
+    premises = [_Cited(_Premise.AMBIGUOUS if refused else _Premise.PENDING, 0, None)]
     for source16 in row.sources:
-        source = reader.observation(scope16, source16)
-        if source is not None and observation_gone(source, horizon):
-            return Status.DELETED, Reason.SOURCES_DELETED
-    if row.decision == Decision.REJECTED:
-        return Status.REJECTED, Reason(row.reason)
-    return Status.PARKED, Reason.AWAITING_PREMISES
+        observation = reader.observation(scope16, source16)
+        if observation is None or not horizon.marked(observation.recorded_at):
+            premises.append(_on_fact(source16))
+        elif observation_gone(observation, horizon):
+            premises.append(_Cited(_Premise.GONE, 0, None))
+    return tuple(premises)
 
 
-def _on_quote(
+def _cited(
     reader: Reader, scope16: bytes, source16: bytes, witness: Witness, horizon: Horizon
-) -> _Premise:
+) -> _Cited:
+    if witness.on_fact:
+        return _on_fact(source16)
     source = reader.observation(scope16, source16)
-    if source is None or not horizon.knows(source.recorded_at):
-        return _Premise.PENDING
+    if source is None or not horizon.marked(source.recorded_at):
+        return _Cited(_Premise.PENDING, 0, None)
     if observation_gone(source, horizon):
-        return _Premise.GONE
-    if not horizon.knows(witness.recorded_at):
-        return _Premise.PENDING
-    return _CHECKED[Check(witness.check)]
+        return _Cited(_Premise.GONE, 0, None)
+    if not horizon.marked(witness.recorded_at):
+        return _Cited(_Premise.PENDING, 0, None)
+    return _Cited(_CHECKED[Check(witness.check)], witness.recorded_at, None)
 
 
-_OF_FACT = {
-    Status.PARKED: _Premise.PENDING,
-    Status.COVERED: _Premise.GONE,
-    Status.DELETED: _Premise.GONE,
-    Status.QUARANTINED: _Premise.FAILED,
-    Status.REJECTED: _Premise.FAILED,
-}
+def _on_fact(source16: bytes) -> _Cited:
+    return _Cited(_Premise.PENDING, 0, source16)
 
 
-def _on_fact(witness: Witness, status: Status, horizon: Horizon) -> _Premise:
-    if not status.in_force:
-        return _OF_FACT[status]
-    checked = witness.check == Check.OK and horizon.knows(witness.recorded_at)
-    return _Premise.OK if checked else _Premise.PENDING
-
-
-def _resolve(row: FactRow, judged: list[list[tuple[Witness, _Premise]]]) -> Verdict:
-    held = alive = grounded = False
-    uncheckable = False
-    for justification in judged:
-        states = [state for _, state in justification]
+def _verdict(
+    case: _Case, cases: Mapping[bytes, _Case], verdicts: Mapping[bytes, Verdict]
+) -> Verdict:
+    """One fact, given what is known of the facts it rests on: the first of §5's list."""
+    if case.certain is not None:
+        return case.certain
+    held = alive = uncheckable = False
+    grounds: list[int] = []
+    for cited in case.justifications:
+        states = [_state(premise, verdicts) for premise in cited]
         if any(state in _DEAD for state in states):
             continue
         if _Premise.PENDING in states:
@@ -237,29 +306,47 @@ def _resolve(row: FactRow, judged: list[list[tuple[Witness, _Premise]]]) -> Verd
         held = True
         if _Premise.UNCHECKABLE in states:
             uncheckable = True
-        elif any(not witness.on_fact for witness, _ in justification):
-            grounded = True
+        elif any(premise.fact is None for premise in cited):
+            grounds.append(max(_recorded(premise, cases) for premise in cited))
     if held:
-        if not row.flags & CAP_ACCEPTED:
-            return Status.CANDIDATE, Reason.TIER
-        if grounded:
-            return Status.ACCEPTED, Reason.NONE
-        return Status.CANDIDATE, Reason.UNCHECKABLE_QUOTE if uncheckable else Reason.FACTS_ONLY
+        return _in_force(case.row, grounds, uncheckable)
     if alive:
-        return Status.PARKED, Reason.AWAITING_PREMISES
-    states = [state for justification in judged for _, state in justification]
+        return _WAITING
+    return _refused(case, verdicts)
+
+
+def _state(premise: _Cited, verdicts: Mapping[bytes, Verdict]) -> _Premise:
+    if premise.fact is None:
+        return premise.state
+    return _OF_FACT[verdicts.get(premise.fact, _WAITING).status]
+
+
+def _recorded(premise: _Cited, cases: Mapping[bytes, _Case]) -> int:
+    return premise.recorded_at if premise.fact is None else cases[premise.fact].row.decided_at
+
+
+def _in_force(row: FactRow, grounds: list[int], uncheckable: bool) -> Verdict:
+    if not row.flags & CAP_ACCEPTED:
+        return Verdict(Status.CANDIDATE, Reason.TIER)
+    if grounds:
+        return Verdict(Status.ACCEPTED, Reason.NONE, min(grounds))
+    reason = Reason.UNCHECKABLE_QUOTE if uncheckable else Reason.FACTS_ONLY
+    return Verdict(Status.CANDIDATE, reason)
+
+
+def _refused(case: _Case, verdicts: Mapping[bytes, Verdict]) -> Verdict:
+    """No justification can hold any more; which premise says why."""
+    premises = [premise for cited in case.justifications for premise in cited]
+    states = {_state(premise, verdicts) for premise in premises}
     if _Premise.GONE in states:
-        return Status.DELETED, Reason.SOURCES_DELETED
+        return Verdict(Status.DELETED, Reason.SOURCES_DELETED)
     if _Premise.FAILED in states:
-        on_quote = any(
-            state is _Premise.FAILED and not witness.on_fact
-            for justification in judged
-            for witness, state in justification
-        )
-        return Status.QUARANTINED, Reason.QUOTE_NOT_FOUND if on_quote else Reason.PREMISE_FAILED
+        by_quote = any(premise.state is _Premise.FAILED for premise in premises)
+        reason = Reason.QUOTE_NOT_FOUND if by_quote else Reason.PREMISE_FAILED
+        return Verdict(Status.QUARANTINED, reason)
     if _Premise.PENDING in states:
-        return Status.PARKED, Reason.AWAITING_PREMISES
-    return Status.REJECTED, Reason.AMBIGUOUS_QUOTE
+        return _WAITING
+    return Verdict(Status.REJECTED, Reason.AMBIGUOUS_QUOTE)
 
 
 def may_supersede(row: FactRow, status: Status) -> bool:

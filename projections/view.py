@@ -17,7 +17,9 @@ from projections.state import Reader
 from projections.support import (
     Horizon,
     Status,
+    Verdict,
     judge,
+    judge_all,
     may_supersede,
     observation_gone,
     outranks,
@@ -34,7 +36,8 @@ from schemas.policy import Policy
 class Member(msgspec.Struct, frozen=True):
     """A fact of a group: judged once for a horizon, valid over [start, end) in µs.
 
-    `eligible` leaves valid time out: in force at level accepted, not retracted, not blocked.
+    `eligible` leaves valid time out: in force at level accepted by grounds of the prefix, neither
+    retracted nor blocked.
     """
 
     record: bytes
@@ -80,10 +83,15 @@ class Group:
         self, reader: Reader, scope16: bytes, attribute16: bytes, horizon: Horizon, policy: Policy
     ) -> None:
         self.policy = policy
-        self.members = {
-            record16: member
+        rows = {
+            record16: row
             for record16, row in reader.group(scope16, attribute16)
-            if (member := _member(reader, scope16, record16, row, horizon)) is not None
+            if row.decided_at and horizon.knows(row.decided_at)
+        }
+        verdicts = judge_all(reader, scope16, rows, horizon)
+        self.members = {
+            record16: _member(record16, row, verdicts[record16], horizon)
+            for record16, row in rows.items()
         }
         self._edges = _valid_edges(self.members)
         self._superseders: dict[bytes, list[Member]] = {}
@@ -99,13 +107,16 @@ class Group:
         ]
 
     def superseder(self, member: Member, t: int) -> Member | None:
-        """The fact that suppresses a member at `t`, the latest recorded of them; None if none."""
-        acting = [
-            g
-            for g in self._superseders.get(member.record, ())
-            if _suppresses_always(g) or g.holds(t)
-        ]
-        return max(acting, key=lambda g: g.row.sequence, default=None)
+        """The fact that suppresses a member at `t`; None if there is none.
+
+        Of several the one valid from the latest instant, ties by fact id, a deleted one last: a
+        choice that does not depend on the order in which they came.
+        """
+        rivals = self._superseders.get(member.record, ())
+        holding = [g for g in rivals if g.holds(t)]
+        if holding:
+            return max(holding, key=lambda g: (g.start, g.event.fact_id))
+        return next((g for g in rivals if _suppresses_always(g)), None)
 
     def at(self, t: int) -> Standing:
         """The group at one instant."""
@@ -174,18 +185,14 @@ def _suppresses_always(superseder: Member) -> bool:
     return superseder.status is Status.DELETED and not superseder.retracted
 
 
-def _member(
-    reader: Reader, scope16: bytes, record16: bytes, row: FactRow, horizon: Horizon
-) -> Member | None:
-    if not row.decided_at or not horizon.knows(row.decided_at):
-        return None
-    status, reason = judge(reader, scope16, record16, row, horizon)
+def _member(record16: bytes, row: FactRow, verdict: Verdict, horizon: Horizon) -> Member:
     retracted = horizon.retracted(row.retractions)
-    eligible = status is Status.ACCEPTED and not retracted and not horizon.blocked
+    grounded = verdict.grounded_at is not None and horizon.knows(verdict.grounded_at)
+    eligible = grounded and not retracted and not horizon.blocked
     start, end = 0, None
     if row.event is not None:
         start, end = row.event.valid_from, earlier(row.event.valid_to, row.event.expires_at)
-    return Member(record16, row, status, reason, retracted, eligible, start, end)
+    return Member(record16, row, verdict.status, verdict.reason, retracted, eligible, start, end)
 
 
 def _valid_edges(members: dict[bytes, Member]) -> dict[bytes, bytes]:
@@ -268,10 +275,9 @@ def _hides(
     policy: Policy,
 ) -> bool:
     fact = reader.fact(scope16, fact16)
-    if fact is None:
+    if fact is None or not horizon.marked(fact.recorded_at):
         return False
-    everything = msgspec.structs.replace(horizon, evidence=horizon.marks)
-    status, _ = judge(reader, scope16, fact16, fact, everything)
+    status, _ = judge(reader, scope16, fact16, fact, horizon)
     if status is Status.QUARANTINED:
         return policy.quarantine_hides and fact.adapter == observation.adapter
     if not horizon.retracted(fact.retractions) or not fact.flags & CAP_ACCEPTED:

@@ -10,8 +10,9 @@ from processors.verify import verify_partitions
 from projections.anchors import MemoryAnchors
 from projections.kv_memory import MemoryStore
 from projections.ports import Anchor, LogRecord
-from schemas.entry import Entry, header_bytes, make_entry, parse_entry
+from schemas.entry import NONCE_BYTES, Entry, header_bytes, make_entry, parse_entry
 from schemas.errors import LedgerCorrupt
+from schemas.sealing import RecordKey, seal, unseal
 from tests.core.harness import TOPICS, Core
 from tests.model.histories import from_seed
 
@@ -100,6 +101,31 @@ def test_a_wholly_rewritten_chain_is_found_by_its_anchor() -> None:
     put(core, values)
     with pytest.raises(LedgerCorrupt):
         refold(core, anchors)
+
+
+def test_a_chain_whose_recorded_time_stands_still_is_found() -> None:
+    """As a writer with the keys and a broken clock would leave it."""
+    core = Core(HISTORY).consume(HISTORY.records)
+    values: list[bytes] = []
+    previous = bytes(32)
+    for entry in stored(core):
+        (key,) = core.vault.get_many([entry.header.key_id])
+        if key is None:
+            continue
+        body = unseal(key, entry.sealed, entry.header_bytes)
+        assert body is not None
+        changed = replace(
+            entry.header, previous=previous, recorded_at=7, sequence=len(values), follows=2**64 - 1
+        )
+        head = header_bytes(changed)
+        nonce = entry.sealed[:NONCE_BYTES]
+        sealed = seal(RecordKey(entry.header.key_id, key, nonce), body, head)
+        again = make_entry(changed, head, sealed)
+        previous = again.hash
+        values.append(again.stored)
+    put(core, values)
+    with pytest.raises(LedgerCorrupt, match="time"):
+        refold(core)
 
 
 def test_a_body_cannot_be_moved_under_another_header() -> None:

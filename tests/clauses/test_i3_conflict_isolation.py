@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from schemas.normalise import normalise_key, value_key
 from tests.clauses.histories import cores, public, scopes
+from tests.core.telling import SCOPE, core_told
+from tests.model.saying import claim, fact, observe, quote
 
 
 def test_public_facts_of_a_single_valued_key_never_disagree() -> None:
@@ -45,3 +47,15 @@ def test_a_superseder_acts_only_where_it_holds_unless_it_was_deleted() -> None:
                         deleted = by.status.value == "deleted" and not by.retracted
                         assert by.holds(t) or deleted, f"seed {seed}"
     assert met > 3
+
+
+def test_a_candidates_edge_closes_no_cycle() -> None:
+    core = core_told(
+        observe("o"),
+        claim("z", [quote("o")]),
+        claim("a", [fact("z")], [quote("never")], supersedes="b"),
+        claim("b", [quote("o")], supersedes="c"),
+        claim("c", [quote("o")], supersedes="a"),
+    )
+    assert core.status(SCOPE, "a") == "candidate"
+    assert core.superseded_by(SCOPE, 5) == {"c": "b"}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +13,13 @@ from projections.claims import Claim, claims_digest, judge_claim
 from schemas.events import Value
 from schemas.normalise import normalise_key, value_key
 from schemas.policy import Policy
+from schemas.scope import Scope
 from tests.clauses.histories import cores, scopes
+from tests.core.harness import Core
+from tests.core.telling import SCOPE, core_told
+from tests.model.histories import History, from_seed, interleaving, tangled
+from tests.model.reference import ANY
+from tests.model.saying import claim, fact, forget, observe, quote
 
 POLICY = Policy()
 
@@ -49,6 +59,57 @@ def test_a_claim_is_released_iff_all_its_facts_are_public_and_equal_it() -> None
                         assert (told is None) == allowed, f"seed {seed}"
     assert granted > 100
     assert refused > 100
+
+
+def seen(core: Core, scope: Scope) -> object:
+    """Everything that a release can depend on."""
+    groups = core.groups(scope)
+    instants = sorted({t for group in groups for t in group.instants()})
+    return core.conflicts(scope, ANY), {t: core.public_facts(scope, t) for t in instants}
+
+
+def head(core: Core, scope: Scope) -> object:
+    """What a release binds: the scope's own head and its subject's."""
+    reader, hasher = core.follower.reader, core.hasher
+    own, subject = reader.head(hasher.scope(scope)), reader.subject(hasher.subject(scope))
+    return own.count, own.hash, subject.hash
+
+
+@pytest.mark.parametrize("make", [from_seed, tangled])
+def test_the_scope_head_moves_whenever_a_public_answer_changes(
+    make: Callable[[int, int], History],
+) -> None:
+    changed = 0
+    for seed in range(75_000, 75_060):
+        history = make(seed, 18)
+        core = Core(history)
+        before = {scope: (seen(core, scope), head(core, scope)) for scope in scopes(core)}
+        for record in interleaving(history.records, random.Random(seed)):
+            core.consume([record])
+            for scope, (seen_before, head_before) in before.items():
+                now, moved = seen(core, scope), head(core, scope)
+                if now != seen_before:
+                    changed += 1
+                    assert moved != head_before, f"seed {seed}: {record['kind']}"
+                before[scope] = now, moved
+    assert changed > 40
+
+
+def test_a_correction_that_falls_when_a_refused_fact_comes_moves_the_head() -> None:
+    """`right` waits for `late`; when that is refused, nothing is left of it but its effect."""
+    steps = (
+        observe("o"),
+        observe("o1"),
+        observe("o2", "Berlin, Berlin"),
+        claim("wrong", [quote("o")]),
+        claim("right", [quote("o1")], [fact("late")], supersedes="wrong"),
+        forget({"observation": "o1"}),
+    )
+    before = core_told(*steps)
+    after = core_told(*steps, claim("late", [quote("o2")]))
+    assert before.public_facts(SCOPE, 5) == {"wrong"}
+    assert after.public_facts(SCOPE, 5) == frozenset()
+    assert head(before, SCOPE) != head(after, SCOPE)
 
 
 def test_without_facts_nothing_is_supported() -> None:

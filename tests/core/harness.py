@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from processors.admission import Admission, Rules
 from projections import keys
 from projections.claims import Claim, judge_claim
-from projections.follower import Follower
+from projections.follower import Decided, Follower
 from projections.kv_memory import MemoryStore
 from projections.log_memory import MemoryLog
 from projections.ports import LogRecord
@@ -120,12 +120,13 @@ class Core:
     def consume(self, records: Iterable[dict[str, Any]]) -> Core:
         """Admit records one at a time."""
         for record in records:
-            seen: list[Any] = []
+            seen: list[Decided] = []
             self.follower.on_receipts = seen.extend
             self.admission.admit([intake(record)])
-            receipt = seen[0].receipt
-            code = receipt.fault.code if receipt.fault else Reason(receipt.reason).code
-            self.receipts.append((RECEIPT_STATE[Decision(receipt.decision)], code))
+            place = (KIND_OF_WORD[record["kind"]], record["offset"])
+            row = [one.receipt for one in seen if (one.kind, one.offset) == place][-1]
+            code = row.fault.code if row.fault else Reason(row.reason).code
+            self.receipts.append((RECEIPT_STATE[Decision(row.decision)], code))
             self.steps.append(self.follower.checkpoint().recorded_at)
         return self
 
@@ -182,9 +183,21 @@ class Core:
                 )
         return frozenset(found)
 
-    def episodes(self, scope: Scope, upto: int | None = None) -> frozenset[str]:
+    def superseded_by(self, scope: Scope, t: int) -> dict[str, str]:
+        """By whom each fact is superseded at an instant, as an answer says it."""
+        found = {}
+        for group in self.groups(scope):
+            for record16, by in group.at(t).superseded.items():
+                fact_id = group.members[record16].event.fact_id
+                deleted = by.status.value == "deleted"
+                found[fact_id] = "deleted" if deleted else by.event.fact_id
+        return found
+
+    def episodes(
+        self, scope: Scope, upto: int | None = None, *, audit: bool = False
+    ) -> frozenset[str]:
         """Ids of visible episodes."""
-        horizon = self.horizon(scope, upto)
+        horizon = self.horizon(scope, upto, audit=audit)
         reader, scope16 = self.follower.reader, self.hasher.scope(scope)
         found = set()
         for key, row in reader.scan(keys.observations(scope16)):

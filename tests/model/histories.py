@@ -72,6 +72,11 @@ def from_seed(seed: int, size: int = 16, notes: bool = False) -> History:
     return _Author(random.Random(seed), seed, notes).write(size)
 
 
+def tangled(seed: int, size: int = 16) -> History:
+    """As `from_seed`, but most premises are facts."""
+    return _Author(random.Random(seed), seed, notes=False, facts=0.55).write(size)
+
+
 def histories(max_size: int = 24) -> st.SearchStrategy[History]:
     """Histories of 1 to `max_size` records."""
     return st.builds(from_seed, st.integers(0, 2**48), st.integers(1, max_size))
@@ -130,9 +135,10 @@ def minimise(records: Sequence[Record], fails: Callable[[list[Record]], bool]) -
 class _Author:
     """Writes one history; draws from `rng` in the same order whatever the size."""
 
-    def __init__(self, rng: random.Random, seed: int, notes: bool) -> None:
+    def __init__(self, rng: random.Random, seed: int, notes: bool, facts: float = 0.2) -> None:
         self.rng = rng
         self.seed = seed
+        self.facts = facts  # how many premises are facts
         subjects = ["s1"] if rng.random() < 0.8 else ["s1", "s2"]
         branches = ["main"] if rng.random() < 0.7 else ["main", "try"]
         self.scopes = [("acme", "support", s, b) for s in subjects for b in branches]
@@ -266,7 +272,7 @@ class _Author:
         return {
             "premises": [
                 {"fact": self.rng.choice(self.fact_ids)}
-                if self.rng.random() < 0.2
+                if self.rng.random() < self.facts
                 else self.quote()
                 for _ in range(count)
             ]

@@ -12,10 +12,11 @@ from tests.model.rules import Fact, Record, Verdict, World, scope_of
 def verdict(world: World, n: int) -> Verdict:
     """(state, reason code or "") of record n in this world."""
     record, why = world.records[n], world.stopped[n]
+    blocked = why == ("rejected", "scope_deleted")
+    if world.covered(record) and (why is None or blocked):
+        return "covered", "barrier"
     if why is not None:
         return why
-    if world.covered(record):
-        return "covered", "barrier"
     scope, event = scope_of(record), record["event"]
     if record["kind"] == "observation":
         name = (scope, event["event_id"])
@@ -53,7 +54,9 @@ def explained(world: World, name: Fact) -> Verdict:
             return status, "derivation"
         if world.cap(record) == "candidate":
             return status, "tier"
-        return status, "uncheckable_quote" if "unverifiable" in found else "facts_only"
+        held = [p for j in world.held(record, world.statuses) for p in j]
+        states = [world.premise(p, name[0], world.statuses) for p in held]
+        return status, "uncheckable_quote" if "unverifiable" in states else "facts_only"
     if status == "quarantined":
         return status, "quote_not_found" if "quote_not_found" in found else "premise_failed"
     codes = {"accepted": "", "parked": "awaiting_premises", "rejected": "ambiguous_quote"}
