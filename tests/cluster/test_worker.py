@@ -123,8 +123,10 @@ def test_a_producer_of_its_own_signs_with_its_secret_or_its_ed25519_key(
         fact = builder.assertion("alice", "city", "Berlin", [quote(seen, "Berlin")])
         publisher.publish([seen, fact])
         publisher.close()
-    entries = cluster.await_entries(6)
-    firsts = [entry for entry in entries if entry.header.follows == 2**64 - 1]
+    firsts = until(
+        lambda: [e for e in cluster.entries(ALICE) if e.header.follows == 2**64 - 1],
+        lambda found: len(found) >= 6,
+    )
     refused = [e for e in firsts if e.header.reason == Reason.UNAUTHENTICATED]
     assert len(firsts) == 6
     assert len(refused) == 2
