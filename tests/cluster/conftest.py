@@ -20,7 +20,7 @@ from mnemolog.cluster import Installation, create_topics, make_worker
 from processors.worker import Worker
 from projections.ports import LogRecord
 from schemas.boundary import parse_event
-from schemas.entry import Entry, parse_entry
+from schemas.entry import NO_FOLLOW_UP, Entry, parse_entry
 from schemas.events import Event
 from schemas.kinds import Kind
 from schemas.master import MasterKey
@@ -111,10 +111,10 @@ class Cluster:
         return chain
 
     def await_entries(self, count: int) -> list[Entry]:
-        """Wait until the chains hold so many entries between them."""
+        """Wait until the chains answer so many intake records; all entries, follow-ups too."""
         return until(
             lambda: [e for p in range(PARTITIONS) for e in self.entries(p)],
-            lambda entries: len(entries) >= count,
+            lambda entries: sum(e.header.follows == NO_FOLLOW_UP for e in entries) >= count,
         )
 
     def stop(self) -> None:
