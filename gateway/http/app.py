@@ -1,7 +1,7 @@
 """The FastAPI application, put together: authenticate, parse, ask the port, answer.
 
-Nothing is decided here. Middleware, outermost first: watch everything, bound what is worked on at
-once, bound bodies; then routing, the caller, the query, the body.
+Nothing is decided here. Middleware, outermost first: watch everything, bound bodies, bound what is
+worked on at once; then routing, the caller, the query, the body.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def create_app(
     app.state.registry = registry
     metrics = Metrics()
     problems.install(app)
-    app.add_middleware(BodyLimit, limit=REQUEST_BYTES)
     app.add_middleware(InFlight, limit=in_flight)
+    app.add_middleware(BodyLimit, limit=REQUEST_BYTES)
     app.add_middleware(Observed, metrics=metrics)
     for router in (
         events(application, clock, metrics),

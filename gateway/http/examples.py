@@ -1,7 +1,6 @@
 """One small story, told by every call's example: Alice moved to Berlin.
 
-Requests can be sent as they stand, in the order of this file; a test does so, and holds each answer
-here to its model.
+A test sends the requests as they stand, and holds each answer here to its model.
 """
 
 from __future__ import annotations
@@ -200,6 +199,31 @@ VERIFICATION_ANSWER: Json = {
 REPLAY_ANSWER: Json = {"0": 2}
 
 
-def page(item: Json) -> Json:
-    """A page of one item."""
+def _page(item: Json) -> Json:
     return {"snapshot": SNAPSHOT, "items": [item], "next_cursor": None}
+
+
+REQUESTS: dict[str, Json] = {
+    "recall": RECALL,
+    "release": RELEASE,
+    "verify_release": VERIFY_RELEASE,
+}
+ANSWERS: dict[str, Json | str] = {
+    "publish": RECEIPTS_ANSWER,
+    "receipt": RECEIPT_ANSWER,
+    "recall": RECALL_ANSWER,
+    "release": RELEASE_ANSWER,
+    "verify_release": CHECK_ANSWER,
+    "facts": _page(FACT),
+    "history": _page(FACT),
+    "conflicts": _page(CONFLICT),
+    "episodes": _page(EPISODE),
+    "audit_entries": _page(AUDIT_ENTRY),
+    "audit_facts": _page(AUDIT_FACT),
+    "head": HEAD_ANSWER,
+    "verify": VERIFICATION_ANSWER,
+    "replay": REPLAY_ANSWER,
+    "healthz": "ok\n",
+    "readyz": "ready\n",
+    "metrics": 'mnemolog_receipts_total{kind="observation",state="accepted"} 1.0\n',
+}

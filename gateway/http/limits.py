@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.http.problems import problem
 
 IN_FLIGHT = 256
+DRAINED = 8  # times the limit
 CALLS = "/v1/"
 
 
@@ -19,7 +20,11 @@ class _TooLarge(Exception):
 
 
 class BodyLimit:
-    """ASGI middleware: no request body beyond `limit` bytes is read."""
+    """ASGI middleware: no request body beyond `limit` bytes is kept.
+
+    A body that was refused unread is let go by before the answer, within a bound: many clients read
+    no answer before they have sent it all, and closing on them would lose it.
+    """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
@@ -30,21 +35,34 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        headers = dict(scope["headers"])
+        declared = headers.get(b"content-length", b"0")
+        more = declared != b"0" or b"transfer-encoding" in headers
         read = 0
 
-        async def counted() -> Message:
-            nonlocal read
+        async def received() -> Message:
+            nonlocal read, more
             message = await receive()
             read += len(message.get("body", b""))
+            more = message.get("more_body", False)
+            return message
+
+        async def counted() -> Message:
+            message = await received()
             if read > self._limit:
                 raise _TooLarge(f"more than {self._limit} bytes")
             return message
 
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        async def answered(message: Message) -> None:
+            asked_first = read == 0 and b"expect" in headers
+            while more and read < DRAINED * self._limit and not asked_first:
+                await received()
+            await send(message)
+
         try:
             if declared.isdigit() and int(declared) > self._limit:
                 raise _TooLarge(f"{int(declared)} bytes")
-            await self._app(scope, counted, send)
+            await self._app(scope, counted, answered)
         except _TooLarge as found:
             response = problem(
                 413,
@@ -53,7 +71,7 @@ class BodyLimit:
                 "send it in parts",
                 limit=f"{self._limit} bytes",
             )
-            await response(scope, receive, send)
+            await response(scope, receive, answered)
 
 
 class InFlight:

@@ -7,14 +7,13 @@ answer with. /docs shows the document, and a test makes requests from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 
-from gateway.http.examples import EVENTS, OBSERVATION, PARAMETERS
+from gateway.http.examples import ANSWERS, EVENTS, OBSERVATION, PARAMETERS, REQUESTS
 from gateway.http.problems import MEDIA_TYPE, body_of
 from gateway.wire import RecallBody, ReleaseBody, VerifyReleaseBody
 from schemas.answers import Problem
@@ -40,23 +39,21 @@ _REFUSALS: dict[int, tuple[str, str, str]] = {
 }
 
 
-def answers(example: object, refusals: tuple[int, ...], status: int = 200) -> dict[str, Any]:
-    """The `responses` of a call: an example of its answer, and its refusals."""
-    told: dict[int | str, Any] = {status: {"content": {JSON: {"example": example}}}}
-    return {"responses": told | {each: refusal(each) for each in refusals}}
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a call that may be refused so."""
+    return {status: refusal(status, *_REFUSALS[status]) for status in statuses}
 
 
-def refusal(status: int) -> dict[str, Any]:
-    """The response of a refusal: a problem, with an example."""
-    body = body_of(status, *_REFUSALS[status])
+def refusal(status: int, code: str, detail: str, remedy: str) -> dict[str, Any]:
+    """The response of one refusal: a problem, with an example."""
+    body = body_of(status, code, detail, remedy)
     content = {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}, "example": body}}
     return {"description": body["title"], "content": content}
 
 
-def asks(shape: type[Any], example: Mapping[str, Any]) -> dict[str, Any]:
+def asks(shape: type[Any]) -> dict[str, Any]:
     """The `openapi_extra` of a call whose body is parsed into `shape`."""
-    schema = {"$ref": REF.format(model=shape.__name__)}
-    content = {JSON: {"schema": schema, "example": dict(example)}}
+    content = {JSON: {"schema": {"$ref": REF.format(model=shape.__name__)}}}
     return {"requestBody": {"required": True, "content": content}}
 
 
@@ -98,7 +95,19 @@ def _document(app: FastAPI) -> dict[str, Any]:
     shapes["Event"] = event
     for path in document["paths"].values():
         for call in path.values():
-            for parameter in call.get("parameters", ()):
-                if parameter["name"] in PARAMETERS:
-                    parameter["example"] = PARAMETERS[parameter["name"]]
+            _exemplify(call)
     return document
+
+
+def _exemplify(call: dict[str, Any]) -> None:
+    """Add a call's examples; FastAPI would leave their nulls out."""
+    name = call["operationId"]
+    for status, answer in call["responses"].items():
+        if status.startswith("2"):
+            for content in answer["content"].values():
+                content["example"] = ANSWERS[name]
+    if name in REQUESTS:
+        call["requestBody"]["content"][JSON]["example"] = REQUESTS[name]
+    for parameter in call.get("parameters", ()):
+        if parameter["name"] in PARAMETERS:
+            parameter["example"] = PARAMETERS[parameter["name"]]

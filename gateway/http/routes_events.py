@@ -10,7 +10,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
 
-from gateway.http import examples, openapi
+from gateway.http import openapi
 from gateway.http.auth import Caller
 from gateway.http.metrics import Metrics
 from gateway.http.received import Body, EventId, only
@@ -27,6 +27,12 @@ Wait = Annotated[
     Query(ge=0, le=MAX_WAIT, allow_inf_nan=False, description="seconds to wait for decisions"),
 ]
 ContentType = Annotated[str, Header(alias="content-type", include_in_schema=False)]
+_AMBIGUOUS = openapi.refusal(
+    409,
+    "ambiguous_event",
+    "events of several kinds have this id: observation, retraction",
+    "say which with kind=",
+)
 
 
 def events(application: Application, clock: Callable[[], int], metrics: Metrics) -> APIRouter:
@@ -38,7 +44,7 @@ def events(application: Application, clock: Callable[[], int], metrics: Metrics)
         status_code=202,
         dependencies=[only("wait")],
         openapi_extra=openapi.asks_events(),
-        **openapi.answers(examples.RECEIPTS_ANSWER, openapi.WITH_BODY, status=202),
+        responses=openapi.refusals(*openapi.WITH_BODY),
     )
     def publish(
         caller: Caller, body: Body, wait: Wait = 0.0, content_type: ContentType = openapi.JSON
@@ -52,7 +58,7 @@ def events(application: Application, clock: Callable[[], int], metrics: Metrics)
     @router.get(
         "/v1/events/{event_id:path}",
         dependencies=[only(*ReceiptParams.model_fields)],
-        **openapi.answers(examples.RECEIPT_ANSWER, (*openapi.READ, 404, 409)),
+        responses=openapi.refusals(*openapi.READ, 404) | {409: _AMBIGUOUS},
     )
     def receipt(caller: Caller, event: EventId, at: Annotated[ReceiptParams, Query()]) -> Receipt:
         """What became of an event; 409 naming `kind` where two kinds share the id."""

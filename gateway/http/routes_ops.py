@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from gateway.errors import Forbidden
-from gateway.http import examples, openapi
+from gateway.http import openapi
 from gateway.http.auth import Caller
 from gateway.http.metrics import Metrics
 from gateway.http.problems import problem
@@ -33,7 +33,7 @@ def administration(application: Application) -> APIRouter:
     @router.post(
         "/v1/admin/verify",
         dependencies=[only("deep")],
-        **openapi.answers(examples.VERIFICATION_ANSWER, openapi.READ),
+        responses=openapi.refusals(*openapi.READ),
     )
     def verify(caller: Caller, deep: bool = False) -> Verification:
         """Check the ledger; `deep` also bodies, witnesses and projections. Role operator."""
@@ -42,7 +42,7 @@ def administration(application: Application) -> APIRouter:
     @router.post(
         "/v1/admin/replay",
         dependencies=[only()],
-        **openapi.answers(examples.REPLAY_ANSWER, openapi.READ),
+        responses=openapi.refusals(*openapi.READ),
     )
     def replay(caller: Caller) -> dict[str, int]:
         """Rebuild the projections while reads go on; entries by partition. Role operator."""
@@ -55,16 +55,12 @@ def health(application: Application, metrics: Metrics) -> APIRouter:
     """What machines ask."""
     router = APIRouter(tags=["operations"])
 
-    @router.get("/healthz", response_class=PlainTextResponse, responses={200: _text("ok\n")})
+    @router.get("/healthz", response_class=PlainTextResponse)
     async def healthz() -> str:
         """Whether the process lives; answered without a thread, so waiting calls do not matter."""
         return "ok\n"
 
-    @router.get(
-        "/readyz",
-        response_class=PlainTextResponse,
-        responses={200: _text("ready\n"), 503: openapi.refusal(503)},
-    )
+    @router.get("/readyz", response_class=PlainTextResponse, responses=openapi.refusals(503))
     def readyz() -> Response:
         """Whether it may be asked; 503 says why not."""
         found = application.ready()
@@ -74,11 +70,9 @@ def health(application: Application, metrics: Metrics) -> APIRouter:
 
     @router.get(
         "/metrics",
+        name="metrics",
         response_class=PlainTextResponse,
-        responses={
-            200: _text("# Prometheus text format\n"),
-            **{status: openapi.refusal(status) for status in (401, 403, 503)},
-        },
+        responses=openapi.refusals(401, 403, 503),
     )
     def tell_metrics(caller: Caller) -> Response:
         """Metrics for Prometheus; role operator."""
@@ -91,7 +85,3 @@ def health(application: Application, metrics: Metrics) -> APIRouter:
         return HTMLResponse(DOCS_PAGE, headers={"Content-Security-Policy": DOCS_POLICY})
 
     return router
-
-
-def _text(example: str) -> examples.Json:
-    return {"content": {"text/plain": {"example": example}}}

@@ -5,11 +5,11 @@ None of it is permission to say anything; release is.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from gateway.http import examples, openapi
+from gateway.http import openapi
 from gateway.http.auth import Caller
 from gateway.http.received import Body, only
 from gateway.ports import Application
@@ -18,6 +18,10 @@ from schemas.answers import AuditEntry, AuditFact, Conflict, Episode, Fact, Head
 from schemas.reading import read_json
 
 Params = Annotated[ListParams, Query()]
+_LIST: dict[str, Any] = {
+    "dependencies": [only(*ListParams.model_fields)],
+    "responses": openapi.refusals(*openapi.READ),
+}
 
 
 def reads(application: Application) -> APIRouter:
@@ -27,8 +31,8 @@ def reads(application: Application) -> APIRouter:
     @router.post(
         "/v1/recall",
         dependencies=[only()],
-        openapi_extra=openapi.asks(RecallBody, examples.RECALL),
-        **openapi.answers(examples.RECALL_ANSWER, openapi.WITH_BODY),
+        openapi_extra=openapi.asks(RecallBody),
+        responses=openapi.refusals(*openapi.WITH_BODY),
     )
     def recall(caller: Caller, body: Body) -> Recall:
         """What bears on this? Ranked, at most `limit`; found is not allowed to be said."""
@@ -38,7 +42,7 @@ def reads(application: Application) -> APIRouter:
     @router.get(
         "/v1/head",
         dependencies=[only(*ScopeParams.model_fields)],
-        **openapi.answers(examples.HEAD_ANSWER, openapi.READ),
+        responses=openapi.refusals(*openapi.READ),
     )
     def head(caller: Caller, at: Annotated[ScopeParams, Query()]) -> Head:
         """Where the scope's memory stands."""
@@ -49,24 +53,24 @@ def reads(application: Application) -> APIRouter:
 
 def lists(application: Application) -> APIRouter:
     """The lists of readers."""
-    router = APIRouter(tags=["reads"], dependencies=[only(*ListParams.model_fields)])
+    router = APIRouter(tags=["reads"], **_LIST)
 
-    @router.get("/v1/facts", **_page(examples.FACT))
+    @router.get("/v1/facts")
     def facts(caller: Caller, at: Params) -> Page[Fact]:
         """Public facts, now or at an instant."""
         return application.facts(caller, at.scope(), at.filters())
 
-    @router.get("/v1/history", **_page(examples.FACT))
+    @router.get("/v1/history")
     def history(caller: Caller, at: Params) -> Page[Fact]:
         """Every period of a key, superseded ones marked."""
         return application.history(caller, at.scope(), at.filters())
 
-    @router.get("/v1/conflicts", **_page(examples.CONFLICT))
+    @router.get("/v1/conflicts")
     def conflicts(caller: Caller, at: Params) -> Page[Conflict]:
         """Facts that cannot all be so; none of them may be said."""
         return application.conflicts(caller, at.scope(), at.filters())
 
-    @router.get("/v1/episodes", **_page(examples.EPISODE))
+    @router.get("/v1/episodes")
     def episodes(caller: Caller, at: Params) -> Page[Episode]:
         """Testimony: what was said, never releasable."""
         return application.episodes(caller, at.scope(), at.filters())
@@ -76,20 +80,16 @@ def lists(application: Application) -> APIRouter:
 
 def audit(application: Application) -> APIRouter:
     """The lists of auditors."""
-    router = APIRouter(tags=["audit"], dependencies=[only(*ListParams.model_fields)])
+    router = APIRouter(tags=["audit"], **_LIST)
 
-    @router.get("/v1/audit/entries", **_page(examples.AUDIT_ENTRY))
+    @router.get("/v1/audit/entries")
     def audit_entries(caller: Caller, at: Params) -> Page[AuditEntry]:
         """The scope's ledger entries with their decisions; role auditor."""
         return application.audit_entries(caller, at.scope(), at.filters())
 
-    @router.get("/v1/audit/facts", **_page(examples.AUDIT_FACT))
+    @router.get("/v1/audit/facts")
     def audit_facts(caller: Caller, at: Params) -> Page[AuditFact]:
         """Assertions of every status with the cause; role auditor."""
         return application.audit_facts(caller, at.scope(), at.filters())
 
     return router
-
-
-def _page(item: examples.Json) -> examples.Json:
-    return openapi.answers(examples.page(item), openapi.READ)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from gateway.http import examples, openapi
+from gateway.http import openapi
 from gateway.http.auth import Caller
 from gateway.http.received import Body, only
 from gateway.ports import Application
@@ -19,8 +19,8 @@ def releasing(application: Application) -> APIRouter:
 
     @router.post(
         "/v1/release",
-        openapi_extra=openapi.asks(ReleaseBody, examples.RELEASE),
-        **openapi.answers(examples.RELEASE_ANSWER, (*openapi.WITH_BODY, 409)),
+        openapi_extra=openapi.asks(ReleaseBody),
+        responses=openapi.refusals(*openapi.WITH_BODY, 409),
     )
     def release(caller: Caller, body: Body) -> Release:
         """May I say this now? 409 `head_changed` if the scope moved, 503 if the view is behind."""
@@ -29,8 +29,8 @@ def releasing(application: Application) -> APIRouter:
 
     @router.post(
         "/v1/release/verify",
-        openapi_extra=openapi.asks(VerifyReleaseBody, examples.VERIFY_RELEASE),
-        **openapi.answers(examples.CHECK_ANSWER, openapi.WITH_BODY),
+        openapi_extra=openapi.asks(VerifyReleaseBody),
+        responses=openapi.refusals(*openapi.WITH_BODY),
     )
     def verify_release(caller: Caller, body: Body) -> ReleaseCheck:
         """Whether a release record is authentic, unchanged, and of the scope as it is now."""
