@@ -14,6 +14,7 @@ from mnemolog.doors import EmbeddedDoor
 from schemas.kinds import Role, Tier
 from schemas.master import MasterKey
 from schemas.registry import Grant, RegistryFile
+from tests.gateway.recorder import Door
 
 SCOPE = {"tenant": "acme", "namespace": "support", "subject": "alice"}
 
@@ -53,3 +54,9 @@ def http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Http]:
     door = EmbeddedDoor.open(tmp_path / "data")
     yield Http(door, tmp_path / "data")
     door.close()
+
+
+@pytest.fixture
+def door() -> Door:
+    """The HTTP door over a recorder."""
+    return Door()

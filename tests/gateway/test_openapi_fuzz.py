@@ -1,4 +1,4 @@
-"""Requests made from the OpenAPI document: no 5xx, no undocumented status."""
+"""Requests made from the OpenAPI document: no 5xx, no undocumented status, shape or media type."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 
 from tests.gateway.conftest import Http
 
 pytestmark = pytest.mark.slow
+CHECKS = [response_schema_conformance, content_type_conformance]
 GENTLE = settings(
     max_examples=25,
     deadline=None,
@@ -39,5 +41,6 @@ def probe(operation: Any, headers: dict[str, str]) -> None:
         response = case.call(headers={**(case.headers or {}), **headers})
         assert response.status_code < 500, (case.path, response.status_code, response.text)
         assert str(response.status_code) in documented, (case.path, response.status_code)
+        case.validate_response(response, checks=CHECKS)
 
     call()
