@@ -61,12 +61,12 @@ class SeededKeys:
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
-        self._count = 0
+        self.drawn = 0
 
     def draw(self) -> RecordKey:
         """The next key of the sequence."""
-        self._count += 1
-        raw = hashlib.shake_256(self._seed + self._count.to_bytes(8, "big")).digest(60)
+        self.drawn += 1
+        raw = hashlib.shake_256(self._seed + self.drawn.to_bytes(8, "big")).digest(60)
         return RecordKey(raw[:16], raw[16:48], raw[48:])
 
 

@@ -137,7 +137,7 @@ def test_one_event_file_gives_the_same_answers_embedded_and_on_kafka(
 def answers_of(scope: ScopedMemory) -> list[Any]:
     """Everything that can be asked of a scope."""
     facts = scope.facts(valid_at="any").items
-    claims = [(fact.entity, fact.attribute, fact.value, [fact.fact_id]) for fact in facts]
+    claims = sorted((fact.entity, fact.attribute, fact.value, [fact.fact_id]) for fact in facts)
     instant = "2026-11-01T00:00:00Z"
     return [
         plain(answer)

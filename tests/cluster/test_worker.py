@@ -214,7 +214,13 @@ def test_the_recorded_intake_gives_the_same_bytes_embedded(cluster: Cluster) -> 
         for topic in cluster.topics.intake.values()
         for record in cluster.records(topic, ALICE)
     }
-    clock = iter([entry.header.recorded_at for entry in recorded])
+    times = [entry.header.recorded_at for entry in recorded]
+    keys = SeededKeys(b"both")
+
+    def clock() -> int:
+        """The recorded time of the entry that is made next: each draws one key."""
+        return times[min(keys.drawn, len(times) - 1)]
+
     log = MemoryLog(PARTITIONS, lambda: 0)
     follower = Follower(
         ALICE, log, cluster.topics.ledger, MemoryStore(), MemoryVault(), cluster.installation.hasher
@@ -223,8 +229,8 @@ def test_the_recorded_intake_gives_the_same_bytes_embedded(cluster: Cluster) -> 
         follower,
         cluster.topics,
         cluster.installation.codec,
-        SeededKeys(b"both"),
-        lambda: next(clock),
+        keys,
+        clock,
         cluster.installation.rules,
     )
     for entry in recorded:
