@@ -120,15 +120,16 @@ def test_one_event_file_gives_the_same_answers_embedded_and_on_kafka(
             lambda receipt: receipt.state == "accepted",
             60,
         )
-        told = [[plain(r) for r in memory.publish(events, wait=20)] for memory in (here, there)]
-        assert told[0] == told[1]
+        for memory in (here, there):  # receipts tell what had come by then, so they may differ
+            assert all(r.state != "rejected" for r in memory.publish(events, wait=20))
         for kind, name in (("git", "garden-lights.bundle"), ("chatgpt", "conversations.json")):
             where = {"tenant": "t", "namespace": "n", "subject": kind, "branch": "main"}
             done = [
                 run_import(Importing(kind, EXAMPLES / name, where, "garden"), memory.publish)
                 for memory in (here, there)
             ]
-            assert done[0].as_json() == done[1].as_json()
+            assert done[0].report.as_json() == done[1].report.as_json()
+            assert done[0].refused == done[1].refused == []
         scopes = {tuple(event["scope"].values()) for event in events}
         for scope in (*scopes, ("t", "n", "git"), ("t", "n", "chatgpt")):
             assert answers_of(here.scope(*scope)) == answers_of(there.scope(*scope)), scope
@@ -139,14 +140,14 @@ def answers_of(scope: ScopedMemory) -> list[Any]:
     facts = scope.facts(valid_at="any").items
     claims = sorted((fact.entity, fact.attribute, fact.value, [fact.fact_id]) for fact in facts)
     instant = "2026-11-01T00:00:00Z"
-    return [
+    entries = {(e.kind, e.event_id) for e in scope.audit_entries().items if e.event_id}
+    return [sorted(entries)] + [
         plain(answer)
         for answer in (
             scope.facts(valid_at="any"),
             scope.conflicts(valid_at="any"),
             scope.episodes(),
             scope.audit_facts(valid_at=instant),
-            scope.audit_entries(),
             scope.recall("what is the version and the license, alice?", valid_at=instant),
             scope.release(claims[:3], query="q", valid_at=instant),
         )
@@ -159,9 +160,8 @@ def plain(answer: Any) -> Any:
     def strip(value: Any) -> Any:
         if isinstance(value, dict):
             kept = {k: strip(v) for k, v in value.items() if k not in TELLS_TIME_OR_PLACE}
-            if "items" in kept:  # order of recording, and who had to wait: positions
-                decided = [item for item in kept["items"] if item.get("decision") != "parked"]
-                kept["items"] = sorted(decided, key=repr)
+            if "items" in kept:  # lists are in order of recording: a position
+                kept["items"] = sorted(kept["items"], key=repr)
             return kept
         if isinstance(value, list):
             return [strip(item) for item in value]
