@@ -27,7 +27,7 @@ from projections.anchors import FileAnchors
 from projections.follower import Follower
 from projections.kv_rocks import RocksStore
 from projections.log_rocks import RocksLog
-from projections.ports import Log, LogRecord, Vault
+from projections.ports import KeyValueStore, Log, LogRecord, Vault
 from projections.rows import ReceiptRow
 from projections.state import Reader
 from projections.vault import RocksVault
@@ -68,6 +68,11 @@ class _Admitting(Part):
     ) -> None:
         super().__init__(follower, lock, changed)
         self.admission = admission
+
+    def go_on_with(self, admission: Admission) -> None:
+        """Admit into, and read from, a rebuilt store."""
+        self.admission = admission
+        self.switch(admission.follower)
 
 
 class Embedded:
@@ -134,19 +139,25 @@ class Embedded:
             FileAnchors(directory.anchors_path(), master.derive("anchors"), manifest.id)
         )
         generation = directory.generation()
+        _remove_others(generation)
         for number in range(self.partitions):
-            self._parts.append(self._part(number, generation))
+            lock = threading.RLock()
+            store = RocksStore(generation / f"p{number}", create=True)
+            admission = self._admission(number, Turnstile(store, lock))
+            self._parts.append(_Admitting(admission.follower, admission, lock, self._changed))
 
-    def _part(self, number: int, generation: Path) -> _Admitting:
-        lock = threading.RLock()
-        store = RocksStore(generation / f"p{number}", create=True)
-        follower = Follower(
-            number, self.log, self.topics.ledger, Turnstile(store, lock), self.vault, self.hasher
+    def _follower(self, number: int, store: KeyValueStore) -> Follower:
+        return Follower(number, self.log, self.topics.ledger, store, self.vault, self.hasher)
+
+    def _admission(self, number: int, store: KeyValueStore) -> Admission:
+        return Admission(
+            self._follower(number, store),
+            self.topics,
+            self._codec,
+            self._keys,
+            self._clock,
+            self._rules,
         )
-        admission = Admission(
-            follower, self.topics, self._codec, self._keys, self._clock, self._rules
-        )
-        return _Admitting(follower, admission, lock, self._changed)
 
     def _resume(self) -> None:
         for part in self._parts:
@@ -264,43 +275,43 @@ class Embedded:
         old = self._directory.generation()
         new = old.parent / str(int(old.name) + 1)
         shutil.rmtree(new, ignore_errors=True)
-        rebuilt = [self._part(number, new) for number in range(self.partitions)]
-        total = sum(self.log.end(self.topics.ledger, p) for p in range(self.partitions))
-        done = 0
+        stores = [RocksStore(new / f"p{number}", create=True) for number in range(self.partitions)]
         try:
-            for part in rebuilt:
-                while folded := self._fold_some(part.follower):
-                    done += folded
-                    if progress is not None:
-                        progress(done, total)
+            rebuilt = [self._follower(number, store) for number, store in enumerate(stores)]
+            self._fold_all(rebuilt, progress)
             with self._admitting:
-                for part in rebuilt:
-                    part.follower.catch_up()
-                    self.anchoring.check(part.follower)
+                for follower in rebuilt:
+                    follower.catch_up()
+                    self.anchoring.check(follower)
                 self._directory.use_generation(new.name)
-                self._switch(rebuilt)
+                for part, store in zip(self._parts, stores, strict=True):
+                    number = part.follower.partition
+                    part.go_on_with(self._admission(number, Turnstile(store, part.lock)))
         except BaseException:
-            for part in rebuilt:
-                part.follower.store.close()
-            shutil.rmtree(new, ignore_errors=True)
+            if self._directory.generation() == old:
+                for store in stores:
+                    store.close()
+                shutil.rmtree(new, ignore_errors=True)
             raise
         shutil.rmtree(old, ignore_errors=True)
-        return {str(p): part.follower.checkpoint().count for p, part in enumerate(rebuilt)}
+        return {str(p): follower.checkpoint().count for p, follower in enumerate(rebuilt)}
+
+    def _fold_all(
+        self, rebuilt: Sequence[Follower], progress: Callable[[int, int], None] | None
+    ) -> None:
+        total = sum(self.log.end(self.topics.ledger, p) for p in range(self.partitions))
+        done = 0
+        for follower in rebuilt:
+            while folded := self._fold_some(follower):
+                done += folded
+                if progress is not None:
+                    progress(done, total)
 
     @staticmethod
     def _fold_some(follower: Follower) -> int:
         before = follower.checkpoint().next_offset
         follower.catch_up(limit=1000)
         return follower.checkpoint().next_offset - before
-
-    def _switch(self, rebuilt: list[_Admitting]) -> None:
-        for number, new in enumerate(rebuilt):
-            old = self._parts[number]
-            with old.lock:
-                new.recent.update(old.recent)
-                new.note()
-                self._parts[number] = new
-                old.follower.store.close()
 
     # Admission and schedule
 
@@ -405,6 +416,13 @@ class Embedded:
             self._vault.close()
         if self._log is not None:
             self._log.close()
+
+
+def _remove_others(generation: Path) -> None:
+    """A rebuild that was cut short leaves a generation behind; derived copies must not stay."""
+    for other in generation.parent.iterdir():
+        if other.is_dir() and other != generation:
+            shutil.rmtree(other)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

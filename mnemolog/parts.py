@@ -1,4 +1,8 @@
-"""One partition in a process that serves reads: lock, progress, recent receipts, damage."""
+"""One partition in a process that serves reads: lock, progress, recent receipts, damage.
+
+A part stays the same object while the process lives; a rebuild exchanges the follower inside, under
+the lock, so a reader has either the old store for as long as it reads, or the new one (SPEC §3).
+"""
 
 from __future__ import annotations
 
@@ -70,6 +74,17 @@ class Part:
             self.positions = {kind: checkpoint.positions[kind] for kind in Kind}
             self._changed.notify_all()
 
+    def switch(self, follower: Follower) -> None:
+        """Go on with a rebuilt follower that has caught up; whoever reads is let finish first."""
+        with self.lock:
+            old, self.follower = self.follower, follower
+            follower.on_receipts = self._remember
+            follower.moved = old.moved
+            with self._changed:
+                self.damage = None
+            self.note()
+            old.store.close()
+
     def damaged(self, error: LedgerCorrupt) -> None:
         """Stop public reads of the partition, saying why."""
         log.error("ledger damaged", partition=error.partition, what=error.what, detail=error.detail)
@@ -110,16 +125,25 @@ class Part:
 
     def entries(self) -> Iterator[tuple[Entry, Body | None]]:
         """The folded part of the ledger in order; a body is None once its key is gone."""
-        follower = self.follower
-        at, number = 0, follower.partition
+        log, vault, number = self.follower.log, self.follower.vault, self.follower.partition
+        at = 0
         while at < self.next_offset:
-            records = follower.log.read(follower.ledger, number, at, 1000)
+            records = log.read(self.follower.ledger, number, at, 1000)
             if not records:
                 return
             at = records[-1].offset + 1
-            entries = [parse_entry(record.value) for record in records]
-            found = follower.vault.get_many([entry.header.key_id for entry in entries])
-            for entry, key in zip(entries, found, strict=True):
-                row = follower.reader.entry(entry.header.sequence)
-                if row is not None and row.hash == entry.hash:
-                    yield entry, None if key is None else open_body(number, entry, key)
+            chain = self._of_the_chain([parse_entry(record.value) for record in records])
+            found = vault.get_many([entry.header.key_id for entry in chain])
+            for entry, key in zip(chain, found, strict=True):
+                yield entry, None if key is None else open_body(number, entry, key)
+
+    def _of_the_chain(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Those that were folded: a beaten writer's are not."""
+        with self.lock:
+            reader = self.follower.reader
+            rows = [reader.entry(entry.header.sequence) for entry in entries]
+        return [
+            entry
+            for entry, row in zip(entries, rows, strict=True)
+            if row is not None and row.hash == entry.hash
+        ]
