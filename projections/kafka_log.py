@@ -20,7 +20,7 @@ from confluent_kafka import (
 )
 
 from projections.kafka_io import TIMEOUT, Kafka
-from projections.log_memory import truncated
+from projections.log_memory import closed, truncated
 from projections.ports import Headers, LogRecord
 
 
@@ -33,6 +33,7 @@ class KafkaLog:
         self._ledger = ledger
         self._consumers: dict[tuple[str, int], tuple[Consumer, int]] = {}
         self._identity = ""
+        self._open = True
 
     def identity(self) -> str:
         """Cluster id and the ledger's topic id: a re-created topic is another log."""
@@ -52,6 +53,7 @@ class KafkaLog:
         self, topic: str, partition: int, records: Sequence[tuple[bytes | None, Headers]]
     ) -> list[int]:
         """Produce in order; acknowledged by all in-sync replicas when it returns."""
+        self._check()
         sent = self._kafka.send(
             topic, partition, [(None, value, headers) for value, headers in records]
         )
@@ -113,14 +115,17 @@ class KafkaLog:
 
     def start(self, topic: str, partition: int) -> int:
         """The first offset that is still there."""
+        self._check()
         return self._kafka.offsets([(topic, partition)], latest=False)[0]
 
     def end(self, topic: str, partition: int) -> int:
         """The next offset."""
+        self._check()
         return self._kafka.offsets([(topic, partition)], latest=True)[0]
 
     def truncate(self, topic: str, partition: int, before: int) -> None:
         """Delete the records before an offset (DeleteRecords)."""
+        self._check()
         try:
             place = TopicPartition(topic, partition, before)
             for future in self._kafka.admin.delete_records([place]).values():
@@ -133,6 +138,7 @@ class KafkaLog:
         places = list(ends)
         deadline = time.monotonic() + timeout
         while True:
+            self._check()
             now = self._kafka.offsets(places, latest=True)
             if any(end > ends[place] for place, end in zip(places, now, strict=True)):
                 return True
@@ -141,10 +147,15 @@ class KafkaLog:
             time.sleep(0.01)
 
     def close(self) -> None:
-        """Let the consumers go."""
+        """Let the consumers go; a waiter notices at its next look."""
+        self._open = False
         for consumer, _ in self._consumers.values():
             consumer.close()
         self._consumers.clear()
+
+    def _check(self) -> None:
+        if not self._open:
+            raise closed("log")
 
 
 def record_of(message: Message) -> LogRecord:

@@ -42,7 +42,7 @@ class MemoryStore:
                 found.append((key, self._rows[key]))
         if reverse:
             found = [pair for pair in reversed(found) if start is None or pair[0] <= start]
-        return iter(found)
+        return self._while_open(found)
 
     def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
         """Apply all changes."""
@@ -57,6 +57,12 @@ class MemoryStore:
     def close(self) -> None:
         """Drop it."""
         self._open = False
+
+    def _while_open(self, found: list[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        for pair in found:
+            self._check()
+            yield pair
+        self._check()
 
     def _check(self) -> None:
         if not self._open:

@@ -58,7 +58,7 @@ class RocksStore:
             cursor.seek_for_prev(start)
         else:
             cursor.seek_to_last()
-        return _pairs(self._path, cursor, reading, prefix, reverse)
+        return self._pairs(cursor, reading, prefix, reverse)
 
     def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
         """Apply all changes or none."""
@@ -89,20 +89,24 @@ class RocksStore:
     def _closed(self) -> Unavailable:
         return Unavailable(f"store {self._path}", "it is closed", "open it again")
 
+    def _pairs(
+        self, cursor: RdictIter, reading: ReadOptions, prefix: bytes, reverse: bool
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Walk a cursor. `reading` owns the bound that RocksDB compares with: it must outlive it.
 
-def _pairs(
-    path: Path, cursor: RdictIter, reading: ReadOptions, prefix: bytes, reverse: bool
-) -> Iterator[tuple[bytes, bytes]]:
-    """Walk a cursor. `reading` owns the bound that RocksDB compares with: it must outlive it."""
-    step = cursor.prev if reverse else cursor.next
-    while cursor.valid():
-        key: bytes = cursor.key()
-        if not key.startswith(prefix):
-            return
-        yield key, cursor.value()
-        step()
-    try:
-        cursor.status()  # a damaged block ends a cursor like an end does, and says so only here
-    except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
-        raise damaged(path, error) from error
-    del reading
+        A cursor outlives its closed database, so each step asks whether the store is open.
+        """
+        step = cursor.prev if reverse else cursor.next
+        while self._open and cursor.valid():
+            key: bytes = cursor.key()
+            if not key.startswith(prefix):
+                return
+            yield key, cursor.value()
+            step()
+        if not self._open:
+            raise self._closed()
+        try:
+            cursor.status()  # a damaged block ends a cursor like an end does, and says so only here
+        except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+            raise damaged(self._path, error) from error
+        del reading

@@ -20,6 +20,7 @@ class MemoryLog:
         self._records: dict[tuple[str, int], list[LogRecord]] = {}
         self._starts: dict[tuple[str, int], int] = {}
         self._changed = threading.Condition()
+        self._open = True
 
     def identity(self) -> str:
         """A random id."""
@@ -30,6 +31,7 @@ class MemoryLog:
     ) -> list[int]:
         """Append in order."""
         with self._changed:
+            self._check()
             stored = self._records.setdefault((topic, partition), [])
             first = len(stored)
             now = self._clock_ms()
@@ -42,16 +44,19 @@ class MemoryLog:
 
     def read(self, topic: str, partition: int, offset: int, limit: int) -> list[LogRecord]:
         """What is there from `offset` on."""
+        self._check()
         if offset < self.start(topic, partition):
             raise truncated(topic, partition, offset, self.start(topic, partition))
         return self._records.get((topic, partition), [])[offset : offset + limit]
 
     def start(self, topic: str, partition: int) -> int:
         """The first offset that is still there."""
+        self._check()
         return self._starts.get((topic, partition), 0)
 
     def end(self, topic: str, partition: int) -> int:
         """The next offset."""
+        self._check()
         return len(self._records.get((topic, partition), ()))
 
     def truncate(self, topic: str, partition: int, before: int) -> None:
@@ -68,7 +73,19 @@ class MemoryLog:
             )
 
     def close(self) -> None:
-        """Nothing to let go."""
+        """Wake who waits; nothing is read or written any more."""
+        with self._changed:
+            self._open = False
+            self._changed.notify_all()
+
+    def _check(self) -> None:
+        if not self._open:
+            raise closed("log")
+
+
+def closed(part: str) -> Unavailable:
+    """What using something raises after it was closed."""
+    return Unavailable(part, "it is closed", "open it again")
 
 
 def truncated(topic: str, partition: int, offset: int, start: int) -> Unavailable:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from projections.kv_rocks import RocksStore
-from projections.log_memory import truncated
+from projections.log_memory import closed, truncated
 from projections.ports import Headers, LogRecord
 from schemas.errors import Unavailable
 
@@ -79,6 +79,7 @@ class RocksLog:
         self._sync = sync
         self._store = RocksStore(path, create=create)
         self._changed = threading.Condition()
+        self._open = True
         self._topics: dict[str, int] = {
             key[1:].decode(): int.from_bytes(value, "big") for key, value in self._store.scan(b"N")
         }
@@ -109,6 +110,7 @@ class RocksLog:
                 topic, "a record header is too large", f"keep it within {_MAX_HEADER} bytes"
             )
         with self._changed:
+            self._check()
             number = self._number(topic)
             first, latest = self._end(topic, partition)
             now = max(self._clock_ms(), latest)
@@ -143,6 +145,7 @@ class RocksLog:
 
     def start(self, topic: str, partition: int) -> int:
         """The first offset that is still there."""
+        self._check()
         key = (topic, partition)
         if key not in self._starts:
             number = self._topics.get(topic)
@@ -154,6 +157,7 @@ class RocksLog:
 
     def end(self, topic: str, partition: int) -> int:
         """The next offset."""
+        self._check()
         known = self._ends.get((topic, partition))
         if known is not None:
             return known[0]
@@ -181,12 +185,19 @@ class RocksLog:
         """Wait for something beyond the given ends."""
         with self._changed:
             return self._changed.wait_for(
-                lambda: any(self._end(*key)[0] > end for key, end in ends.items()), timeout
+                lambda: any(self.end(*key) > end for key, end in ends.items()), timeout
             )
 
     def close(self) -> None:
-        """Let the directory go."""
-        self._store.close()
+        """Let the directory go and wake who waits."""
+        with self._changed:
+            self._open = False
+            self._store.close()
+            self._changed.notify_all()
+
+    def _check(self) -> None:
+        if not self._open:
+            raise closed("log")
 
     def _number(self, topic: str) -> int:
         number = self._topics.get(topic)

@@ -28,7 +28,8 @@ class KeyValueStore(Protocol):
         """Pairs whose key has the prefix, in key order (or reverse).
 
         `start` (a full key with that prefix, inclusive) is where to begin. Sees one consistent
-        state: writes made after the call are not seen.
+        state: writes made after the call are not seen. Closing the store ends it, with
+        `Unavailable`.
         """
 
     def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
@@ -88,11 +89,11 @@ class Log(Protocol):
     def wait(self, ends: Mapping[tuple[str, int], int], timeout: float) -> bool:
         """Block until some (topic, partition) has an end beyond the given one, or the timeout.
 
-        True if something came.
+        True if something came. Closing the log ends it, with `Unavailable`.
         """
 
     def close(self) -> None:
-        """Release the log; idempotent."""
+        """Release the log; idempotent. Later calls raise `Unavailable`."""
 
 
 class Vault(Protocol):

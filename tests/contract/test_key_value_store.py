@@ -76,6 +76,18 @@ def test_a_closed_store_answers_nothing(store: KeyValueStore) -> None:
             use()
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("read", [0, 1, 10])
+def test_an_open_scan_ends_with_the_store(store: KeyValueStore, read: int, reverse: bool) -> None:
+    store.write({bytes((n,)): b"" for n in range(10)})
+    scan = store.scan(b"", reverse=reverse)
+    for _ in range(read):
+        next(scan)
+    store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        next(scan)
+
+
 def test_rocks_keeps_what_was_written_and_tells_a_lost_store(tmp_path: Path) -> None:
     path = tmp_path / "kv"
     with pytest.raises(Unavailable, match="does not exist"):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,35 @@ def test_waiting_ends_when_something_comes(log: Log) -> None:
     timer = threading.Timer(0.05, lambda: log.append(TOPIC, 0, [(b"a", ())]))
     timer.start()
     assert log.wait({(TOPIC, 0): 0, (TOPIC, 1): 0}, 20)
+    timer.join()
+
+
+def test_a_closed_log_answers_nothing(log: Log) -> None:
+    log.append(TOPIC, 0, [(b"a", ())])
+    assert (log.start(TOPIC, 0), log.end(TOPIC, 0)) == (0, 1)  # known, and still not told again
+    log.close()
+    log.close()
+    for use in (
+        lambda: log.append(TOPIC, 0, [(b"b", ())]),
+        lambda: log.read(TOPIC, 0, 0, 1),
+        lambda: log.read("unheard-of", 0, 0, 1),
+        lambda: log.start(TOPIC, 0),
+        lambda: log.end(TOPIC, 0),
+        lambda: log.truncate(TOPIC, 0, 1),
+        lambda: log.wait({(TOPIC, 0): 0}, 20),
+        lambda: log.wait({(TOPIC, 0): 1}, 20),
+    ):
+        with pytest.raises(Unavailable, match="closed"):
+            use()
+
+
+def test_who_waits_is_woken_by_closing(log: Log) -> None:
+    started = time.monotonic()
+    timer = threading.Timer(0.1, log.close)
+    timer.start()
+    with pytest.raises(Unavailable, match="closed"):
+        log.wait({(TOPIC, 0): 0}, 60)
+    assert time.monotonic() - started < 30
     timer.join()
 
 
