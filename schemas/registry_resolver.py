@@ -2,7 +2,8 @@
 
 A schema is taken by its id and never guessed from a topic or a latest version. An id that the
 registry does not have is None; any other answer, or none, is `Unavailable`: an event is not judged
-by a registry that is away. The client keeps the schemas it fetched; ids are never reused.
+by a registry that is away. The client keeps the schemas it fetched; ids are never reused. It waits
+for an answer a bounded time, whatever the client's own default is: admission waits with it.
 
 Needs the extra `registry` (`confluent-kafka[schemaregistry]`), imported only when it is used.
 """
@@ -15,17 +16,32 @@ from urllib.parse import urlsplit
 
 from schemas.errors import Unavailable
 from schemas.kinds import Kind
+from schemas.topics import TopicNames
 from schemas.writers import schema_text
 
 _NO_SUCH_SCHEMA = 40403  # the registry's own code; a bare 404 is a wrong URL
 _PART = "schema registry"
+_PATIENCE = {  # 10 s for an answer, three tries: well within a consumer's session
+    "timeout": 10,
+    "max.retries": 2,
+    "retries.wait.ms": 100,
+    "retries.max.wait.ms": 1000,
+}
+
+
+def subjects_of(topics: TopicNames) -> dict[Kind, str]:
+    """The subject of each kind's schema: that of its topic's values (TopicNameStrategy)."""
+    return {kind: f"{topic}-value" for kind, topic in topics.intake.items()}
 
 
 class ConfluentResolver:
     """A `SchemaResolver` over `confluent_kafka.schema_registry`."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """`config`: the client's own settings, `url` at least; nothing is fetched yet."""
+        """`config`: the client's own settings, `url` at least; nothing is fetched yet.
+
+        It may hold what the client needs beside the URL: credentials, certificates, more patience.
+        """
         try:
             from confluent_kafka import schema_registry
         except ImportError as error:
@@ -37,7 +53,7 @@ class ConfluentResolver:
         self._registry = schema_registry
         urls = str(config.get("url", "")).split(",")
         self._hosts = ",".join(urlsplit(url).netloc.rpartition("@")[2] for url in urls)
-        self._client = schema_registry.SchemaRegistryClient(dict(config))
+        self._client = schema_registry.SchemaRegistryClient({**_PATIENCE, **config})
 
     def schema(self, schema_id: int) -> str | None:
         """See `SchemaResolver`; schemas other than self-contained Avro ones are None."""

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 from mnemolog.anchoring import Anchoring
@@ -32,6 +33,7 @@ from schemas.policy import Policy
 from schemas.policy import load as load_policy
 from schemas.principals import built_in_signer
 from schemas.registry import RegistryFile
+from schemas.registry_resolver import ConfluentResolver, subjects_of
 from schemas.sealing import Hasher
 from schemas.topics import TopicNames
 
@@ -39,6 +41,7 @@ INSTANCES = 64
 
 
 PREFIX_VARIABLE = "MNEMOLOG_TOPIC_PREFIX"
+SCHEMAS_VARIABLE = "MNEMOLOG_SCHEMA_REGISTRY"
 
 
 class Installation:
@@ -51,8 +54,17 @@ class Installation:
         self.data = data
         self.master = master
         self.hasher = Hasher(master.derive("keyed-hashes"))
-        self.codec = Codec()
+        url = os.environ.get(SCHEMAS_VARIABLE)
+        self._schemas = ConfluentResolver({"url": url}) if url else None
+        self.codec = Codec(self._schemas)
         self.registry_file = RegistryFile(data / "keys.json", master)
+
+    @cached_property
+    def writing_codec(self) -> Codec:
+        """Writes the Confluent wire format where there is a registry; it has our schemas then."""
+        if self._schemas is None:
+            return self.codec
+        return Codec(self._schemas, self._schemas.register(subjects_of(self.topics)))
 
     def policy(self) -> Policy:
         """The policy in force."""
@@ -69,7 +81,7 @@ class Installation:
             self.topics,
             built_in_signer(self.master, name),
             partitions,
-            self.codec,
+            self.writing_codec,
         )
 
     def log(self, partitions: int) -> KafkaLog:

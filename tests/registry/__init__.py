@@ -1,0 +1,1 @@
+"""Events and their schemas through a real schema registry."""
