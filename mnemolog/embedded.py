@@ -17,9 +17,10 @@ from pathlib import Path
 import structlog
 
 from gateway.backend import Published, Reach
-from mnemolog.anchoring import Anchoring
+from mnemolog.anchoring import Anchoring, check_folded
 from mnemolog.data_directory import DataDirectory
 from mnemolog.parts import Part, Turnstile
+from mnemolog.verdicts import Verdicts
 from processors.admission import Admission, Rules
 from processors.due import due_controls
 from processors.verify import verify_partitions
@@ -136,8 +137,12 @@ class Embedded:
         )
         directory.mark_opened()
         self.anchoring = Anchoring(
-            FileAnchors(directory.anchors_path(), master.derive("anchors"), manifest.id)
+            *(
+                FileAnchors(at, master.derive("anchors"), manifest.id)
+                for at in (directory.anchors_path(), directory.anchored_path())
+            )
         )
+        self._verdicts = Verdicts(path / "damage.json")
         generation = directory.generation()
         _remove_others(generation)
         for number in range(self.partitions):
@@ -162,11 +167,20 @@ class Embedded:
     def _resume(self) -> None:
         for part in self._parts:
             try:
-                part.admission.resume()
-                self.anchoring.check(part.follower)
+                self._take_up(part)
             except LedgerCorrupt as error:
                 part.damaged(error)
-            part.note()
+                part.note()
+        self._verdicts.stop(self._parts)
+
+    def _take_up(self, part: _Admitting) -> None:
+        """Fold on and settle what is due, unless the ledger is not what it was."""
+        check_folded(part.follower)
+        part.follower.catch_up()
+        self.anchoring.check(part.follower)
+        part.admission.resume()
+        part.note()
+        self._drop_admitted(part)
 
     def _rules(self) -> Rules:
         return Rules(self.policy(), self.registry())
@@ -265,10 +279,14 @@ class Embedded:
     def verify(self, deep: bool) -> answers.Verification:
         """Check ledger and anchors; `deep` also bodies, witnesses and projections."""
         with self._admitting:
-            self.anchoring.write([part.follower for part in self._parts if part.damage is None])
-            return verify_partitions(
-                [part.follower for part in self._parts], self.anchoring.anchors, deep=deep
+            found = verify_partitions(
+                [part.follower for part in self._parts],
+                self.anchoring.anchors,
+                deep=deep,
+                policy=self.policy(),
+                remembered=self.anchoring.remembered,
             )
+            return self._verdicts.settle(found, self._parts, deep, self._take_up)
 
     def replay(self, progress: Callable[[int, int], None] | None = None) -> dict[str, int]:
         """Rebuild the projections into a fresh generation and switch to it; reads go on."""
@@ -287,6 +305,7 @@ class Embedded:
                 for part, store in zip(self._parts, stores, strict=True):
                     number = part.follower.partition
                     part.go_on_with(self._admission(number, Turnstile(store, part.lock)))
+                self._verdicts.rebuilt(self._parts)
         except BaseException:
             if self._directory.generation() == old:
                 for store in stores:
@@ -361,12 +380,13 @@ class Embedded:
             part.damaged(error)
             return 0
         part.note()
-        if not self._keep_intake:
-            self._truncate(part)
+        self._drop_admitted(part)
         return admitted
 
-    def _truncate(self, part: _Admitting) -> None:
-        """Drop admitted intake: what is in the ledger is nowhere else in clear."""
+    def _drop_admitted(self, part: _Admitting) -> None:
+        """Truncate the intake: what is in the ledger is nowhere else in clear."""
+        if self._keep_intake:
+            return
         number = part.follower.partition
         for kind, topic in self.topics.intake.items():
             if self.log.start(topic, number) < part.positions[kind]:
@@ -394,7 +414,11 @@ class Embedded:
 
     def _anchor(self) -> None:
         with self._admitting:
-            self.anchoring.write([part.follower for part in self._parts if part.damage is None])
+            for part in self._parts:
+                try:
+                    self.anchoring.write([part.follower] if part.damage is None else [])
+                except LedgerCorrupt as error:
+                    part.damaged(error)
 
     # Closing
 

@@ -1,0 +1,1 @@
+"""Processes killed at exact points (SIGKILL): nothing lost, nothing doubled (SPEC §3)."""
