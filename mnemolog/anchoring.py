@@ -1,7 +1,8 @@
 """Anchors: where each chain stood, kept outside the ledger (SPEC §3, I1).
 
-Behind the log: catch up. Ahead of it: the log was truncated or an older backup was restored, and it
-is said how much is missing. Absent: trusted on first use. Written after the log, never before.
+Written after the log, never before; the rules of comparing are in `processors.anchored`. The
+directory of the process remembers the last anchor that it wrote or saw (written after it), so that
+one which was deleted or rolled back is told from one that never was.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 
 import structlog
 
+from processors.anchored import Folded, held_against, memory_flaws, newest, scope_flaw
+from processors.chain import Flaw
 from projections.follower import Follower
 from projections.ports import Anchor, Anchors
 from schemas.errors import LedgerCorrupt
@@ -20,8 +23,9 @@ log = structlog.get_logger()
 class Anchoring:
     """Checks and writes the anchors of followers."""
 
-    def __init__(self, anchors: Anchors) -> None:
+    def __init__(self, anchors: Anchors, remembered: Anchors) -> None:
         self.anchors = anchors
+        self.remembered = remembered
         self._written: dict[int, int] = {}
 
     def check(self, follower: Follower) -> None:
@@ -29,44 +33,23 @@ class Anchoring:
         partition = follower.partition
         anchors = self.anchors.all(partition)
         anchor = anchors.pop(b"", None)
-        checkpoint = follower.checkpoint()
-        if anchor is None:
-            if checkpoint.count:
-                log.warning("no anchor: the ledger is trusted as found", partition=partition)
-            return
-        if anchor.entries > checkpoint.count:
-            missing = anchor.entries - checkpoint.count
-            raise LedgerCorrupt(
-                partition,
-                checkpoint.count,
-                "truncated",
-                f"{missing} entries are missing: the anchor saw {anchor.entries}",
-            )
-        if anchor.entries:
-            row = follower.reader.entry(anchor.entries - 1)
-            if row is None or row.hash != anchor.hash:
-                raise LedgerCorrupt(
-                    partition,
-                    anchor.entries - 1,
-                    "rewritten",
-                    "the entry is not the one that the anchor saw",
-                )
-        for scope16, seen in anchors.items():
-            self._check_scope(follower, scope16, seen)
-
-    @staticmethod
-    def _check_scope(follower: Follower, scope16: bytes, seen: Anchor) -> None:
-        head = follower.reader.head(scope16)
-        behind = head.count < seen.entries
-        if behind or (head.count == seen.entries and head.hash != seen.hash):
-            raise LedgerCorrupt(
-                follower.partition,
-                head.sequence,
-                "scope_head",
-                f"a scope has {head.count} entries where the anchor saw {seen.entries}"
-                if behind
-                else "a scope's last entry is not the one that the anchor saw",
-            )
+        remembered = self.remembered.read(partition)
+        folded = Folded(follower)
+        flaws = list(memory_flaws(anchor, remembered, self.anchors.exclusive))
+        seen = newest(anchor, remembered)
+        if seen is not None:
+            flaws = [*held_against(*seen, folded), *flaws]
+        elif folded.count:
+            log.warning("no anchor: the ledger is trusted as found", partition=partition)
+        flaws += (
+            flaw
+            for scope16, head in anchors.items()
+            if (flaw := scope_flaw(follower, scope16, head)) is not None
+        )
+        if flaws:
+            raise corrupt(partition, flaws[0])
+        if anchor is not None and (remembered is None or anchor.entries > remembered.entries):
+            self.remembered.write(partition, {b"": anchor})
 
     def write(self, followers: Sequence[Follower]) -> None:
         """Anchor the heads of partitions and scopes that have moved since the last time."""
@@ -76,4 +59,48 @@ class Anchoring:
                 moved, follower.moved = follower.moved, {}
                 head = Anchor(checkpoint.count, checkpoint.hash)
                 self.anchors.write(follower.partition, {**moved, b"": head})
+                self.remembered.write(follower.partition, {b"": head})
                 self._written[follower.partition] = checkpoint.count
+
+    def forget(self, partition: int) -> None:
+        """Trust a ledger as found: the next head that is written is the first one."""
+        for kept in (self.anchors, self.remembered):
+            kept.forget(partition)
+        self._written.pop(partition, None)
+
+    def close(self) -> None:
+        """Let both go."""
+        self.anchors.close()
+        self.remembered.close()
+
+
+def check_folded(follower: Follower) -> None:
+    """Refuse a log that does not hold the head that the store folded, where it stood.
+
+    One record is read: what lies before it is for `verify`. Raises `LedgerCorrupt`.
+    """
+    checkpoint, partition = follower.checkpoint(), follower.partition
+    if checkpoint.identity != follower.log.identity():
+        detail = "the store was folded from another ledger: the log is another one, or made anew"
+        raise corrupt(partition, Flaw(0, "another_log", detail))
+    start = follower.log.start(follower.ledger, partition)
+    end = follower.log.end(follower.ledger, partition)
+    count = checkpoint.count
+    if start > 0:
+        detail = f"the ledger's first {start} records are gone"
+        raise corrupt(partition, Flaw(0, "truncated", detail))
+    if end < checkpoint.next_offset:
+        missing = checkpoint.next_offset - end
+        detail = f"the log ends {missing} records before what was folded"
+        raise corrupt(partition, Flaw(count, "truncated", detail))
+    row = follower.reader.entry(count - 1) if count else None
+    if row is not None:
+        records = follower.log.read(follower.ledger, partition, row.offset, 1)
+        if not records or not (records[0].value or b"").endswith(checkpoint.hash):
+            detail = f"what stands at log offset {row.offset} is not the head that was folded"
+            raise corrupt(partition, Flaw(count - 1, "rewritten", detail))
+
+
+def corrupt(partition: int, flaw: Flaw) -> LedgerCorrupt:
+    """The error that a flaw is."""
+    return LedgerCorrupt(partition, flaw.sequence or 0, flaw.what, flaw.detail)

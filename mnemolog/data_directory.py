@@ -6,6 +6,8 @@
     log/ vault/      the embedded log and the record keys
     state/NAME/pN    projections; state/CURRENT names the generation in use
     opened           log and vault were made: they are never made afresh again
+    anchored         the anchors that were written last: one that is gone or older is damage
+    damage.json      what `verify` found and what it stopped
     lock             held by the one process that uses the directory
     serve.json       how other processes reach it, while `serve` runs
 
@@ -139,6 +141,10 @@ class DataDirectory:
         """Where the anchors of this installation stand, outside the directory."""
         base = self._env.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
         return Path(base) / "mnemolog" / f"{self.manifest().id}.anchors"
+
+    def anchored_path(self) -> Path:
+        """Where the directory remembers the anchors that were written."""
+        return self.path / "anchored"
 
     @property
     def opened(self) -> bool:

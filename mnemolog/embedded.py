@@ -430,6 +430,7 @@ class Embedded:
         for thread in self._threads:
             thread.join()
         self._anchor()
+        self.anchoring.close()
         self._close_parts()
         self._directory.release()
 

@@ -92,6 +92,12 @@ class Part:
             self.damage = error
             self._changed.notify_all()
 
+    def mended(self) -> None:
+        """Let public reads go on."""
+        with self._changed:
+            self.damage = None
+            self._changed.notify_all()
+
     def refuse_damage(self) -> None:
         """Raise `LedgerDamaged` if the partition is."""
         if self.damage is not None:

@@ -1,7 +1,8 @@
 """The cluster's anchors: MACed heads in the compacted `anchors` topic (port `Anchors`; SPEC §3).
 
 A record's key is the scope hash (empty for the partition's own head), its value the count (8 bytes
-big-endian), the hash (32) and a MAC over (log identity, partition, scope, count, hash).
+big-endian), the hash (32) and a MAC over (log identity, partition, scope, count, hash). Where a
+beaten worker wrote late, the head with the most entries counts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _OWN = b"\0partition"
 class KafkaAnchors:
     """Anchors of one cluster; `key` is 32 bytes derived from the master secret."""
 
+    exclusive = False
+
     def __init__(self, kafka: Kafka, log: KafkaLog, topic: str, key: bytes) -> None:
         self._kafka = kafka
         self._log = log
@@ -36,8 +39,10 @@ class KafkaAnchors:
         at = self._log.start(self._topic, partition)
         while records := self._log.read(self._topic, partition, at, 1000):
             for record in records:
-                scope = b"" if record.key == _OWN else record.key
-                value = record.value or b""
+                scope, value = b"" if record.key == _OWN else record.key, record.value
+                if value is None:
+                    found.pop(scope, None)
+                    continue
                 anchor = Anchor(int.from_bytes(value[:8], "big"), value[8:40])
                 if not hmac.compare_digest(value[40:], self._mac(partition, scope, anchor)):
                     raise LedgerCorrupt(
@@ -46,7 +51,8 @@ class KafkaAnchors:
                         "anchor",
                         f"record {record.offset} of {self._topic} is not authentic",
                     )
-                found[scope] = anchor
+                if scope not in found or found[scope].entries <= anchor.entries:
+                    found[scope] = anchor
             at = records[-1].offset + 1
         return found
 
@@ -63,6 +69,11 @@ class KafkaAnchors:
             for scope, anchor in heads.items()
         ]
         self._kafka.send(self._topic, partition, records)
+
+    def forget(self, partition: int) -> None:
+        """Publish that the heads are gone."""
+        gone = [(scope or _OWN, None, ()) for scope in self.all(partition)]
+        self._kafka.send(self._topic, partition, gone)
 
     def close(self) -> None:
         """Nothing to let go."""

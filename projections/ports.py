@@ -125,6 +125,9 @@ class Anchors(Protocol):
     A partition's head has scope b"". Reading one whose MAC does not fit raises `LedgerCorrupt`.
     """
 
+    exclusive: bool
+    """One process at a time writes them, so that an older head in their place is no latecomer's."""
+
     def read(self, partition: int, scope: bytes = b"") -> Anchor | None:
         """The last anchor written, or None if there has been none."""
 
@@ -132,7 +135,10 @@ class Anchors(Protocol):
         """Every anchor of a partition by scope hash (b"" is the partition's own)."""
 
     def write(self, partition: int, heads: Mapping[bytes, Anchor]) -> None:
-        """Replace the given heads, all or none."""
+        """Replace the given heads, all or none; where exclusive, never another hand's."""
+
+    def forget(self, partition: int) -> None:
+        """Remove a partition's anchors."""
 
     def close(self) -> None:
         """Release it; idempotent."""

@@ -13,9 +13,11 @@ from gateway.application import Application
 from gateway.backend import Published, Reach
 from gateway.http.app import create_app
 from gateway.http.server import bind, serve
+from mnemolog.anchoring import check_folded
 from mnemolog.cluster.installation import Installation, instance_directory
 from mnemolog.doors import now_micros
 from mnemolog.parts import Part
+from mnemolog.verdicts import Verdicts
 from processors import topics_admin
 from processors.verify import verify_partitions
 from projections.rows import ReceiptRow
@@ -53,9 +55,11 @@ class ClusterBackend:
             )
             self._parts.append(Part(follower, lock, changed))
         self._following = threading.Lock()
-        self._anchoring = installation.anchoring(self.partitions)
+        self._anchoring = installation.anchoring(self.partitions, directory)
+        self._verdicts = Verdicts(directory / "damage.json")
         for part in self._parts:
             self._follow(part, first=True)
+        self._verdicts.stop(self._parts)
         self._thread = threading.Thread(target=self._run, name="mnemolog-follower", daemon=True)
         self._thread.start()
 
@@ -83,13 +87,19 @@ class ClusterBackend:
         try:
             with self._following:
                 if first:
-                    part.follower.check_log()
-                part.follower.catch_up()
-                if first:
-                    self._anchoring.check(part.follower)
-                    part.follower.destroy_leftovers()
+                    self._take_up(part)
+                else:
+                    part.follower.catch_up()
         except LedgerCorrupt as error:
             part.damaged(error)
+        part.note()
+
+    def _take_up(self, part: Part) -> None:
+        """Fold on, unless the ledger is not what it was."""
+        check_folded(part.follower)
+        part.follower.catch_up()
+        self._anchoring.check(part.follower)
+        part.follower.destroy_leftovers()
         part.note()
 
     def policy(self) -> Policy:
@@ -164,7 +174,14 @@ class ClusterBackend:
         """See `Backend`."""
         with self._following:
             followers = [part.follower for part in self._parts]
-            return verify_partitions(followers, self._anchoring.anchors, deep=deep)
+            found = verify_partitions(
+                followers,
+                self._anchoring.anchors,
+                deep=deep,
+                policy=self.policy(),
+                remembered=self._anchoring.remembered,
+            )
+            return self._verdicts.settle(found, self._parts, deep, self._take_up)
 
     def replay(self) -> dict[str, int]:
         """See `Backend`."""
@@ -182,6 +199,7 @@ class ClusterBackend:
             part.follower.store.close()
             part.follower.vault.close()
             part.follower.log.close()
+        self._anchoring.close()
 
 
 def run_gateway(

@@ -20,6 +20,7 @@ from mnemolog.parts import Turnstile
 from processors import topics_admin
 from processors.admission import Rules
 from producers.kafka import KafkaPublisher
+from projections.anchors import FileAnchors
 from projections.follower import Follower
 from projections.kafka_anchors import KafkaAnchors
 from projections.kafka_io import Kafka, KafkaSettings
@@ -107,15 +108,17 @@ class Installation:
             number, reading, self.topics.ledger, Turnstile(store, lock), vault, self.hasher
         )
 
-    def anchoring(self, partitions: int) -> Anchoring:
-        """Anchors in the compacted topic."""
+    def anchoring(self, partitions: int, directory: Path) -> Anchoring:
+        """Anchors in the compacted topic; an instance directory remembers them."""
+        key = self.master.derive("anchors")
         return Anchoring(
             KafkaAnchors(
                 self.kafka,
                 self.log(partitions),
                 self.topics.anchors,
-                self.master.derive("anchors"),
-            )
+                key,
+            ),
+            FileAnchors(directory / "anchored", key, self.topics.prefix),
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 from prometheus_client import Counter, start_http_server
 
+from mnemolog.anchoring import check_folded
 from mnemolog.cluster.installation import Installation, instance_directory
 from mnemolog.doors import now_micros
 from processors import topics_admin
@@ -43,7 +44,7 @@ def make_worker(
         follower = installation.follower(
             number, partitions, directory, lock=threading.RLock(), writer=True
         )
-        anchoring = installation.anchoring(partitions)
+        anchoring = installation.anchoring(partitions, directory)
         admission = Admission(
             follower, topics, installation.codec, drawn, clock, installation.rules
         )
@@ -60,9 +61,10 @@ def make_worker(
             follower.store.close()
             follower.vault.close()
             follower.log.close()
+            anchoring.close()
 
         try:
-            follower.check_log()
+            check_folded(follower)
             follower.catch_up()
             anchoring.check(follower)
         except BaseException:

@@ -38,7 +38,7 @@ def refold(core: Core, anchors: MemoryAnchors | None = None) -> None:
     follower = core.follow(MemoryStore())
     follower.catch_up()
     if anchors is not None:
-        Anchoring(anchors).check(follower)
+        Anchoring(anchors, MemoryAnchors()).check(follower)
 
 
 def anchored(core: Core) -> MemoryAnchors:

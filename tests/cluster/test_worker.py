@@ -13,6 +13,7 @@ from mnemolog.cluster import make_worker
 from processors.admission import Admission
 from producers.builder import EventBuilder, quote
 from producers.kafka import KafkaPublisher
+from projections.anchors import MemoryAnchors
 from projections.follower import Follower
 from projections.kafka_anchors import KafkaAnchors
 from projections.kv_memory import MemoryStore
@@ -272,7 +273,7 @@ def test_truncation_of_the_ledger_shows_against_the_anchor(cluster: Cluster) -> 
     follower = fresh_follower(cluster, ALICE)
     follower.catch_up()
     with pytest.raises(Exception, match="2 entries are missing"):
-        Anchoring(anchors).check(follower)
+        Anchoring(anchors, MemoryAnchors()).check(follower)
 
 
 def test_control_records_of_transactions_do_not_hold_up_a_release(cluster: Cluster) -> None:
