@@ -218,7 +218,7 @@ def _audit_status(
     asked: Asked, group: Group, record16: bytes, row: FactRow, status: Status, reason: Reason
 ) -> tuple[str, Member | None, Reason]:
     if status is not Status.ACCEPTED:
-        return status.value, None, reason
+        return status.word, None, reason
     member = group.members.get(record16)
     if member is None:
         return "parked", None, Reason.AWAITING_PREMISES

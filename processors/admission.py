@@ -106,13 +106,15 @@ class Admission:
         rules = self._rules()
         plan = _Plan(self.follower.overlay(), [], [], [])
         self._settle(plan, rules, due)
+        codec, partitions = self._codec, self.follower.log.partitions
+        positions = list(_checkpoint(plan).positions)
+        new = []
         for record in records:
             kind = self._topics.kind_of[record.topic]
-            if record.offset < _checkpoint(plan).positions[kind]:
-                continue
-            received = receive(
-                record, kind, self._codec, rules.registry, self.follower.log.partitions
-            )
+            if record.offset >= positions[kind]:
+                positions[kind] = record.offset + 1
+                new.append(receive(record, kind, codec, rules.registry, partitions))
+        for received in new:
             now = self._now(plan)
             if isinstance(received, Draft):
                 draft = received
@@ -146,7 +148,6 @@ class Admission:
         offset = checkpoint.next_offset
         body = with_quote_key(draft.body, key.key)
         evolution = evolve(plan.overlay, entry, body, offset, self.follower.hasher)
-        plan.overlay.apply(evolution.changes)
         plan.entries.append(entry)
         plan.record_keys.append((key.key_id, key.key))
         plan.receipts.append(decided(entry, evolution))

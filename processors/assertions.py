@@ -193,8 +193,10 @@ def entry_of(draft: Draft, kept: AssertionBody, status: Status, reason: Reason) 
         event_id = kept.event.envelope.event_id
         body = RefusedBody(event_id, Kind.ASSERTION, _fault(status, reason))
     moves = status not in (Status.PARKED, Status.REJECTED, Status.COVERED)
-    flags = draft.flags | MOVES_HEAD if moves else draft.flags
-    return replace(draft, decision=decision, reason=reason, body=body, flags=flags)
+    draft.decision, draft.reason, draft.body = decision, reason, body
+    if moves:
+        draft.flags |= MOVES_HEAD
+    return draft
 
 
 _DECISION = {

@@ -69,7 +69,7 @@ def decide(received: Received, context: Context) -> Draft:
     used = context.state.used(draft.idempotency)
     if used is not None:
         if used.content == draft.content:
-            return replace(draft, decision=Decision.DUPLICATE, reason=Reason.NONE)
+            return _decided(draft, Decision.DUPLICATE)
         return _refuse(
             draft,
             Reason.IDEMPOTENCY_CONFLICT,
@@ -99,25 +99,33 @@ def callers_content(event: Event) -> bytes:
     return _encode(replace(event, **changes))
 
 
+def _decided(draft: Draft, decision: Decision, reason: Reason = Reason.NONE) -> Draft:
+    draft.decision = decision
+    draft.reason = reason
+    return draft
+
+
 def _refuse(draft: Draft, reason: Reason, field: str, detail: str, remedy: str) -> Draft:
     assert isinstance(draft.body, RefusedBody)
-    body = replace(draft.body, fault=Fault(reason.code, field, detail, remedy))
-    return replace(draft, decision=Decision.REJECTED, reason=reason, body=body)
+    draft.body = replace(draft.body, fault=Fault(reason.code, field, detail, remedy))
+    return _decided(draft, Decision.REJECTED, reason)
 
 
 def _barrier(draft: Draft, context: Context) -> Draft | None:
     """Covered by a barrier, or blocked by a scope deletion (docs/semantics.md §3)."""
-    cutoff, _ = cutoff_of(context.state.subject(draft.subject))
+    cutoff, blocked = cutoff_of(context.state.subject(draft.subject))
     if draft.place.append_ms <= cutoff:
-        return replace(draft, decision=Decision.COVERED, reason=Reason.BARRIER)
-    return _blocked(draft, context)
+        return _decided(draft, Decision.COVERED, Reason.BARRIER)
+    return _after_scope_deletion(draft) if blocked else None
 
 
 def _blocked(draft: Draft, context: Context) -> Draft | None:
     """Refused because of a scope deletion; deletions and controls, which nothing covers, too."""
     _, blocked = cutoff_of(context.state.subject(draft.subject))
-    if not blocked:
-        return None
+    return _after_scope_deletion(draft) if blocked else None
+
+
+def _after_scope_deletion(draft: Draft) -> Draft:
     return _refuse(
         draft,
         Reason.SCOPE_DELETED,
@@ -128,40 +136,39 @@ def _blocked(draft: Draft, context: Context) -> Draft | None:
 
 
 def _id_taken(draft: Draft, field: str) -> Draft:
+    draft.record = NONE16
     detail = "the id belongs to an earlier event"
-    return _refuse(replace(draft, record=NONE16), Reason.ID_TAKEN, field, detail, "use a new id")
+    return _refuse(draft, Reason.ID_TAKEN, field, detail, "use a new id")
+
+
+def _stopped(draft: Draft, owned: bool) -> Draft:
+    """A covered or blocked event; an id that another event owns stays that one's."""
+    if owned:
+        draft.record = NONE16
+    return draft
 
 
 def _doomed(draft: Draft, context: Context) -> bool:
     """Whether a deletion that may act waits for this record."""
-    waiting = context.state.waiting(draft.record)
-    return waiting is not None and any(
-        item.deletion and may_delete(item.adapter, item.by_operator, draft.adapter)
-        for item in waiting.items
-    )
+    for item in context.state.links(draft.record).waiting:
+        if item.deletion and may_delete(item.adapter, item.by_operator, draft.adapter):
+            return True
+    return False
 
 
 def _observation(draft: Draft, event: Event, received: Received, context: Context) -> Draft:
     assert isinstance(event, Observation)
-    record16 = context.hasher.observation(draft.scope, event.envelope.event_id)
-    draft = replace(draft, record=record16)
-    owner = context.state.observation(draft.scope, record16)
-    stopped = _barrier(draft, context)
-    if stopped is not None:
-        return stopped if owner is None else replace(stopped, record=NONE16)
-    if owner is not None:
+    draft.record = context.hasher.observation(draft.scope, event.envelope.event_id)
+    owned = context.state.observation(draft.scope, draft.record) is not None
+    if _barrier(draft, context) is not None:
+        return _stopped(draft, owned)
+    if owned:
         return _id_taken(draft, "event_id")
-    flags = draft.flags | MOVES_HEAD
+    draft.flags |= MOVES_HEAD
     if _doomed(draft, context):
-        return replace(draft, decision=Decision.DELETED, reason=Reason.TARGET_DELETED, flags=flags)
-    risks = scan(event.content) if event.content else ()
-    return replace(
-        draft,
-        decision=Decision.ACCEPTED,
-        reason=Reason.NONE,
-        flags=flags,
-        body=ObservationBody(event, risks),
-    )
+        return _decided(draft, Decision.DELETED, Reason.TARGET_DELETED)
+    draft.body = ObservationBody(event, scan(event.content) if event.content else ())
+    return _decided(draft, Decision.ACCEPTED)
 
 
 def _assertion(draft: Draft, event: Event, received: Received, context: Context) -> Draft:
@@ -169,29 +176,26 @@ def _assertion(draft: Draft, event: Event, received: Received, context: Context)
     hasher, scope16 = context.hasher, draft.scope
     record16 = hasher.fact(scope16, event.fact_id)
     bound = bind(event, scope16, context.state, hasher, context.now)
-    draft = replace(
-        draft,
-        record=record16,
-        supersedes=hasher.fact(scope16, event.supersedes) if event.supersedes else NONE16,
-        entity_attribute=hasher.entity_attribute(
-            scope16, normalise_key(event.entity), normalise_key(event.attribute)
-        ),
-        sources=bound.sources,
-        flags=draft.flags | flags_of(event, received.tier, context.policy),
+    draft.record = record16
+    if event.supersedes:
+        draft.supersedes = hasher.fact(scope16, event.supersedes)
+    draft.entity_attribute = hasher.entity_attribute(
+        scope16, normalise_key(event.entity), normalise_key(event.attribute)
     )
-    owner = context.state.fact(scope16, record16)
-    stopped = _barrier(draft, context)
-    if stopped is not None:
-        return stopped if owner is None else replace(stopped, record=NONE16)
-    if owner is not None:
+    draft.sources = bound.sources
+    draft.flags |= flags_of(event, received.tier, context.policy)
+    owned = context.state.fact(scope16, record16) is not None
+    if _barrier(draft, context) is not None:
+        return _stopped(draft, owned)
+    if owned:
         return _id_taken(draft, "fact_id")
     if _doomed(draft, context):
-        flags = draft.flags | MOVES_HEAD
-        return replace(draft, decision=Decision.DELETED, reason=Reason.TARGET_DELETED, flags=flags)
-    body = AssertionBody(
+        draft.flags |= MOVES_HEAD
+        return _decided(draft, Decision.DELETED, Reason.TARGET_DELETED)
+    draft.body = AssertionBody(
         without_words(event), bound.witnesses, scan(f"{event.entity} {event.value.text}")
     )
-    return checked_decision(replace(draft, body=body), context.state, context.policy)
+    return checked_decision(draft, context.state, context.policy)
 
 
 def _retraction(draft: Draft, event: Event, received: Received, context: Context) -> Draft:
@@ -199,9 +203,9 @@ def _retraction(draft: Draft, event: Event, received: Received, context: Context
     stopped = _barrier(draft, context)
     if stopped is not None:
         return stopped
-    target16 = context.hasher.fact(draft.scope, event.fact_id)
-    draft = replace(draft, target=target16, target_type=TARGET_FACT)
-    row = context.state.fact(draft.scope, target16)
+    draft.target = context.hasher.fact(draft.scope, event.fact_id)
+    draft.target_type = TARGET_FACT
+    row = context.state.fact(draft.scope, draft.target)
     if row is None:
         return _wait(draft, event)
     if not outranks(draft.adapter, received.tier, row):
@@ -220,12 +224,10 @@ def _deletion(draft: Draft, event: Event, received: Received, context: Context) 
     stopped = _blocked(draft, context)
     if stopped is not None:
         return stopped
-    target_type = TARGET_TYPE[event.target]
-    draft = replace(draft, target_type=target_type)
+    target_type = draft.target_type = TARGET_TYPE[event.target]
     if target_type not in (TARGET_OBSERVATION, TARGET_FACT):
-        cutoff = draft.place.append_ms + context.policy.clock_skew_ms
-        taken = _take(draft, event)
-        return replace(taken, target=draft.subject, body=event_body(event, cutoff))
+        draft.target = draft.subject
+        return _take(draft, event, draft.place.append_ms + context.policy.clock_skew_ms)
     assert event.target_id is not None
     if target_type == TARGET_OBSERVATION:
         target16 = context.hasher.observation(draft.scope, event.target_id)
@@ -235,7 +237,7 @@ def _deletion(draft: Draft, event: Event, received: Received, context: Context) 
         target16 = context.hasher.fact(draft.scope, event.target_id)
         fact = context.state.fact(draft.scope, target16)
         owner = fact.adapter if fact is not None else None
-    draft = replace(draft, target=target16)
+    draft.target = target16
     if owner is None:
         return _wait(draft, event)
     if not may_delete(draft.adapter, received.operator, owner):
@@ -251,29 +253,23 @@ def _deletion(draft: Draft, event: Event, received: Received, context: Context) 
 
 def _wait(draft: Draft, event: Event) -> Draft:
     """The target has not come: this waits and is judged when it does."""
-    return replace(
-        draft, decision=Decision.PARKED, reason=Reason.AWAITING_TARGET, body=event_body(event)
-    )
+    draft.body = event_body(event)
+    return _decided(draft, Decision.PARKED, Reason.AWAITING_TARGET)
 
 
-def _take(draft: Draft, event: Event) -> Draft:
-    return replace(
-        draft,
-        decision=Decision.ACCEPTED,
-        reason=Reason.NONE,
-        body=event_body(event),
-        flags=draft.flags | MOVES_HEAD,
-    )
+def _take(draft: Draft, event: Event, cutoff_ms: int = 0) -> Draft:
+    draft.body = event_body(event, cutoff_ms)
+    draft.flags |= MOVES_HEAD
+    return _decided(draft, Decision.ACCEPTED)
 
 
 def _workingset(draft: Draft, event: Event, received: Received, context: Context) -> Draft:
     assert isinstance(event, WorkingSet)
-    record16 = context.hasher.record(draft.scope, Kind.WORKINGSET, event.workingset_id)
-    draft = replace(draft, record=record16)
+    draft.record = context.hasher.record(draft.scope, Kind.WORKINGSET, event.workingset_id)
     stopped = _barrier(draft, context)
     if stopped is not None:
         return stopped
-    if context.state.workingset(draft.scope, record16) is not None:
+    if context.state.workingset(draft.scope, draft.record) is not None:
         return _id_taken(draft, "workingset_id")
     return _take(draft, event)
 
@@ -296,12 +292,8 @@ def _control(draft: Draft, event: Event, received: Received, context: Context) -
 
 
 def _no_effect(draft: Draft, event: Event) -> Draft:
-    return replace(
-        draft,
-        decision=Decision.EVIDENCE_ONLY,
-        reason=Reason.NO_EFFECT,
-        body=event_body(event),
-    )
+    draft.body = event_body(event)
+    return _decided(draft, Decision.EVIDENCE_ONLY, Reason.NO_EFFECT)
 
 
 def _timeout(draft: Draft, event: Control, context: Context) -> Draft:
@@ -309,8 +301,9 @@ def _timeout(draft: Draft, event: Control, context: Context) -> Draft:
     row = context.state.fact(draft.scope, target16)
     if row is None or row.decision != Decision.PARKED or row.timed_out:
         return _no_effect(draft, event)
-    taken = _take(replace(draft, target=target16, target_type=TARGET_FACT), event)
-    return replace(taken, flags=draft.flags)
+    draft.target, draft.target_type = target16, TARGET_FACT
+    draft.body = event_body(event)
+    return _decided(draft, Decision.ACCEPTED)
 
 
 def _expiry(draft: Draft, event: Control, context: Context) -> Draft:
@@ -335,7 +328,8 @@ def _expiry(draft: Draft, event: Control, context: Context) -> Draft:
         target_type = TARGET_FACT
     if not expires:
         return _no_effect(draft, event)
-    return _take(replace(draft, target=target16, target_type=target_type), event)
+    draft.target, draft.target_type = target16, target_type
+    return _take(draft, event)
 
 
 _CONTROLS: dict[str, Callable[[Draft, Control, Context], Draft]] = {
@@ -349,12 +343,8 @@ def _not_in_force(draft: Draft, event: Event, received: Received, context: Conte
     stopped = _barrier(draft, context)
     if stopped is not None:
         return stopped
-    return replace(
-        draft,
-        decision=Decision.EVIDENCE_ONLY,
-        reason=Reason.NOT_IN_FORCE,
-        body=event_body(event),
-    )
+    draft.body = event_body(event)
+    return _decided(draft, Decision.EVIDENCE_ONLY, Reason.NOT_IN_FORCE)
 
 
 _DECIDERS: dict[Kind, Callable[[Draft, Event, Received, Context], Draft]] = {

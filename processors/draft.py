@@ -20,8 +20,8 @@ class Place(msgspec.Struct, frozen=True):
     append_ms: int
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """What `decide` and `settle` yield; field names are the header's."""
+class Draft(msgspec.Struct):
+    """What `decide` and `settle` fill in and yield; field names are the header's."""
 
     place: Place
     decision: Decision

@@ -27,9 +27,17 @@ _SECRET = re.compile(
 def scan(text: str) -> tuple[str, ...]:
     """The flags of a text, sorted; literals first, patterns only where one was met."""
     lowered = text.lower()
-    flags = []
-    if any(hint in lowered for hint in _INSTRUCTION_HINTS) and _INSTRUCTION.search(lowered):
-        flags.append(INSTRUCTION)
-    if any(hint in lowered for hint in _SECRET_HINTS) and _SECRET.search(lowered):
-        flags.append(SECRET)
-    return tuple(flags)
+    return tuple([flag for flag, hints, pattern in _RISKS if _met(lowered, hints, pattern)])
+
+
+def _met(lowered: str, hints: tuple[str, ...], pattern: re.Pattern[str]) -> bool:
+    for hint in hints:
+        if hint in lowered:
+            return pattern.search(lowered) is not None
+    return False
+
+
+_RISKS = (
+    (INSTRUCTION, _INSTRUCTION_HINTS, _INSTRUCTION),
+    (SECRET, _SECRET_HINTS, _SECRET),
+)

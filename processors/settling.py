@@ -90,13 +90,10 @@ def _amended(
         witnesses = without_awaited(witnesses)
     if witnesses == row.witnesses:
         return None
-    return replace(
-        draft,
-        decision=Decision(row.decision),
-        reason=Reason(row.reason),
-        body=replace(body, witnesses=witnesses),
-        flags=draft.flags | MOVES_HEAD,
-    )
+    draft.decision, draft.reason = Decision(row.decision), Reason(row.reason)
+    draft.body = replace(body, witnesses=witnesses)
+    draft.flags |= MOVES_HEAD
+    return draft
 
 
 def _bind_again(row: FactRow, scope16: bytes, state: Reader, now: int) -> Witnesses:

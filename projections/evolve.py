@@ -1,4 +1,4 @@
-"""The fold: `evolve(state, entry) -> Evolution`, pure, one function a kind (SPEC §3).
+"""The fold: `evolve` puts what an entry changes on an overlay, one function a kind (SPEC §3). Pure.
 
 Reads no clock, no randomness, no network: what was decided is in the entry. Rows gain marks and are
 never judged here; what a status *is* stands in `support`, what is public in `view`. A body that is
@@ -20,6 +20,7 @@ from projections.fold_observations import fold_observation
 from projections.receipts import write_receipt
 from projections.rows import (
     Barrier,
+    Checkpoint,
     EntryRow,
     HeadRow,
     Mark,
@@ -29,7 +30,7 @@ from projections.rows import (
     Used,
     WorkingSetRow,
 )
-from projections.state import Changes, Overlay, Reader
+from projections.state import Overlay
 from projections.step import (
     NEVER,
     Due,
@@ -59,45 +60,53 @@ from schemas.sealing import Hasher
 
 
 class Evolution(NamedTuple):
-    """What one entry changes, the (subject, scope, fact) whose premises it touched, its receipt."""
+    """The (subject, scope, fact) whose premises one entry touched, and its receipt."""
 
-    changes: Changes
     due: list[Due]
     receipt: ReceiptRow
 
 
 def evolve(
-    state: Reader, entry: Entry, body: Body | None, offset: int, hasher: Hasher
+    state: Overlay, entry: Entry, body: Body | None, offset: int, hasher: Hasher
 ) -> Evolution:
-    """Fold one entry that extends the head. `body` None means that it was erased."""
-    step = Step(Overlay(state), entry.header, entry.hash, body, hasher, [])
+    """Fold one entry that extends the head into `state`. `body` None means that it was erased."""
+    header = entry.header
+    event16 = NONE16
+    if body is not None and header.scope != NONE16:
+        event16 = hasher.event(header.scope, header.kind, event_id_of(body))
+    step = Step(state, header, entry.hash, body, hasher, event16, [])
     _advance(step, offset)
     _hold_key(step)
-    _FOLDS[Kind(step.header.kind)](step)
-    receipt = write_receipt(step.state, step.header, step.hash, body, hasher)
-    return Evolution(step.state.pending, step.due, receipt)
+    _FOLDS[header.kind](step)
+    receipt = write_receipt(step)
+    return Evolution(step.due, receipt)
 
 
 def _advance(step: Step, offset: int) -> None:
     header, state = step.header, step.state
     checkpoint = state.checkpoint()
     assert checkpoint is not None
-    positions = list(checkpoint.positions)
-    if header.topic:
-        positions[header.topic] = max(positions[header.topic], header.offset + 1)
-    state.pending[keys.CHECKPOINT] = replace(
-        checkpoint,
-        count=header.sequence + 1,
-        hash=step.hash,
-        recorded_at=header.recorded_at,
-        next_offset=offset + 1,
-        positions=tuple(positions),
+    positions, topic = checkpoint.positions, header.topic
+    if topic and positions[topic] <= header.offset:
+        positions = (*positions[:topic], header.offset + 1, *positions[topic + 1 :])
+    state.put(
+        keys.CHECKPOINT,
+        Checkpoint(
+            checkpoint.identity,
+            header.sequence + 1,
+            step.hash,
+            header.recorded_at,
+            offset + 1,
+            positions,
+            checkpoint.ignored,
+        ),
     )
-    state.pending[keys.entry(header.sequence)] = EntryRow(offset, step.hash)
+    state.put(keys.entry(header.sequence), EntryRow(offset, step.hash))
     if header.flags & MOVES_HEAD and header.target_type not in (TARGET_SUBJECT, TARGET_SCOPE):
         head = state.head(header.scope)
-        state.pending[keys.head(header.scope)] = HeadRow(
-            head.count + 1, header.sequence, step.hash, header.recorded_at, head.documents
+        state.put(
+            keys.head(header.scope),
+            HeadRow(head.count + 1, header.sequence, step.hash, header.recorded_at, head.documents),
         )
 
 
@@ -108,10 +117,7 @@ def _hold_key(step: Step) -> None:
     key = keys.idempotency(header.idempotency)
     used = step.state.used(header.idempotency)
     if used is None or used.event == NONE16:
-        event16 = NONE16
-        if step.body is not None:
-            event16 = step.hasher.event(header.scope, header.kind, event_id_of(step.body))
-        step.state.pending[key] = Used(header.content, event16)
+        step.state.put(key, Used(header.content, step.event16))
 
 
 def _retraction(step: Step) -> None:
@@ -123,7 +129,7 @@ def _retraction(step: Step) -> None:
         assert row is not None
         mark = Mark(header.recorded_at, header.append_ms)
         row = replace(row, retractions=(*row.retractions, mark))
-        step.state.pending[keys.fact(header.scope, header.target)] = row
+        step.state.put(keys.fact(header.scope, header.target), row)
         hide_sources(step, header.target, row)
 
 
@@ -147,7 +153,7 @@ def _deletion_of_fact(step: Step) -> None:
     assert row is not None
     mark = Mark(header.recorded_at, header.append_ms)
     row = replace(row, deletions=(*row.deletions, mark))
-    step.state.pending[keys.fact(header.scope, header.target)] = row
+    step.state.put(keys.fact(header.scope, header.target), row)
     if row.decision == Decision.PARKED or awaits(row.witnesses):
         step.due.append((row.subject, header.scope, header.target))
     touch(step, header.target)
@@ -158,8 +164,9 @@ def _barrier(step: Step) -> None:
     assert isinstance(step.body, EventBody)
     subject = step.state.subject(header.subject)
     barrier = Barrier(header.recorded_at, step.body.cutoff_ms, header.target_type == TARGET_SCOPE)
-    step.state.pending[keys.subject(header.subject)] = SubjectRow(
-        (*subject.barriers, barrier), header.sequence, step.hash
+    step.state.put(
+        keys.subject(header.subject),
+        SubjectRow((*subject.barriers, barrier), header.sequence, step.hash),
     )
     prefix = keys.awaiting_in(header.subject)
     for key, _ in step.state.scan(prefix):
@@ -181,10 +188,10 @@ def _workingset(step: Step) -> None:
         return
     event = msgspec.msgpack.decode(step.body.event, type=WorkingSet)
     key = keys.workingset(header.scope, header.record)
-    step.state.pending[key] = WorkingSetRow(header.recorded_at, event, 0)
+    step.state.put(key, WorkingSetRow(header.recorded_at, event, 0))
     if event.expires_at is not None:
         expiring = keys.expiring(event.expires_at, header.scope, header.record)
-        step.state.pending[expiring] = Present(header.recorded_at)
+        step.state.put(expiring, Present(header.recorded_at))
 
 
 def _control(step: Step) -> None:
@@ -199,19 +206,20 @@ def _timeout(step: Step, event: Control) -> None:
     row = step.state.fact(header.scope, header.target)
     assert row is not None
     assert row.decision == Decision.PARKED
-    step.state.pending[keys.fact(header.scope, header.target)] = replace(
-        row, timed_out=header.recorded_at
+    step.state.put(
+        keys.fact(header.scope, header.target), replace(row, timed_out=header.recorded_at)
     )
     key = keys.awaiting(row.subject, header.scope, header.target)
-    step.state.pending[key] = Present(NEVER)
+    step.state.put(key, Present(NEVER))
     if row.event is None:
         return
     event16 = step.hasher.event(header.scope, Kind.ASSERTION, row.event.envelope.event_id)
     receipt = step.state.receipt(event16)
     if receipt is not None and receipt.offset == row.offset:
-        step.state.pending[keys.receipt(event16)] = replace(
+        timed_out = replace(
             receipt, decision=Decision.QUARANTINED, reason=Reason.TIMED_OUT, fault=None
         )
+        step.state.put(keys.receipt(event16), timed_out)
 
 
 def _expiry(step: Step, event: Control) -> None:
@@ -220,16 +228,16 @@ def _expiry(step: Step, event: Control) -> None:
         workingset = state.workingset(header.scope, header.target)
         assert workingset is not None
         key = keys.workingset(header.scope, header.target)
-        state.pending[key] = replace(workingset, expired=header.recorded_at)
+        state.put(key, replace(workingset, expired=header.recorded_at))
         expires_at = workingset.event.expires_at
     else:
         fact = state.fact(header.scope, header.target)
         assert fact is not None
         key = keys.fact(header.scope, header.target)
-        state.pending[key] = replace(fact, expired=header.recorded_at)
+        state.put(key, replace(fact, expired=header.recorded_at))
         expires_at = fact.event.expires_at if fact.event else None
     if expires_at is not None:
-        state.pending[keys.expiring(expires_at, header.scope, header.target)] = None
+        state.put(keys.expiring(expires_at, header.scope, header.target), None)
 
 
 _CONTROLS: dict[str, Callable[[Step, Control], None]] = {"timeout": _timeout, "expiry": _expiry}
@@ -239,7 +247,7 @@ def _kept(step: Step) -> None:
     """Nothing but the receipt: the event stands in the ledger until its rules are in force."""
 
 
-_FOLDS: dict[Kind, Callable[[Step], None]] = {
+_FOLDS: dict[int, Callable[[Step], None]] = {
     Kind.OBSERVATION: fold_observation,
     Kind.ASSERTION: fold_assertion,
     Kind.RETRACTION: _retraction,

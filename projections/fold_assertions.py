@@ -12,13 +12,21 @@ from msgspec.structs import replace
 from projections import keys
 from projections.lexical_rows import index_again
 from projections.rows import (
-    CitationList,
     FactRow,
     Mark,
     Present,
     Waiting,
 )
-from projections.step import NEVER, Step, add_document, arrived, hide_sources, may_delete, touch
+from projections.step import (
+    NEVER,
+    Step,
+    add_document,
+    arrived,
+    cite,
+    hide_sources,
+    may_delete,
+    touch,
+)
 from projections.support import outranks
 from schemas.bodies import (
     AssertionBody,
@@ -49,7 +57,7 @@ def fold_assertion(step: Step) -> None:
         row = replace(row, decided_at=header.recorded_at)
     if header.decision in _IN_FORCE:
         row = _admit(step, row)
-    step.state.pending[keys.fact(header.scope, header.record)] = row
+    step.state.put(keys.fact(header.scope, header.record), row)
     _await(step, row)
     for waiting in arrived(step):
         _apply_waiting(step, waiting)
@@ -64,11 +72,10 @@ def _new_fact(step: Step) -> FactRow:
     header, state = step.header, step.state
     body = step.body if isinstance(step.body, AssertionBody) else None
     for source16 in dict.fromkeys(header.sources):
-        citing = state.citing(source16)
-        state.pending[keys.citations(source16)] = CitationList((*citing, header.record))
+        cite(step, source16)
     if header.decision != Decision.COVERED:
         group = keys.group(header.scope, header.entity_attribute)
-        state.pending[group + header.record] = Present(header.recorded_at)
+        state.put(group + header.record, Present(header.recorded_at))
     return FactRow(
         sequence=header.sequence,
         recorded_at=header.recorded_at,
@@ -105,7 +112,7 @@ def _followed_up(step: Step, old: FactRow) -> FactRow:
     header = step.header
     body = step.body if isinstance(step.body, AssertionBody) else None
     if header.follows != NO_FOLLOW_UP and old.key_id != NONE16:
-        step.state.pending[keys.doomed_key(old.key_id)] = Present(header.recorded_at)
+        step.state.put(keys.doomed_key(old.key_id), Present(header.recorded_at))
     return replace(
         old,
         sequence=header.sequence,
@@ -127,13 +134,13 @@ def _admit(step: Step, row: FactRow) -> FactRow:
     event, scope16 = row.event, step.header.scope
     if event is not None and event.expires_at is not None and not row.expired:
         key = keys.expiring(event.expires_at, scope16, step.header.record)
-        step.state.pending[key] = Present(row.decided_at)
+        step.state.put(key, Present(row.decided_at))
     text = "" if event is None else fact_text(event)
     if row.ordinal < 0:
         return replace(row, ordinal=add_document(step, True, text))
     document = step.state.document(scope16, row.ordinal)
     if document is not None and document.text == "" and text:
-        step.state.pending[keys.document(scope16, row.ordinal)] = replace(document, text=text)
+        step.state.put(keys.document(scope16, row.ordinal), replace(document, text=text))
         index_again(step.state, scope16, row.ordinal)
     return row
 
@@ -160,11 +167,11 @@ def _await(step: Step, row: FactRow) -> None:
     present = step.state.row(key)
     if not waits:
         if present is not None:
-            step.state.pending[key] = None
+            step.state.put(key, None)
     elif row.decision != Decision.PARKED:
-        step.state.pending[key] = Present(NEVER)
+        step.state.put(key, Present(NEVER))
     elif present is None:
-        step.state.pending[key] = Present(header.recorded_at)
+        step.state.put(key, Present(header.recorded_at))
 
 
 def _apply_waiting(step: Step, waiting: Waiting) -> None:
@@ -174,6 +181,6 @@ def _apply_waiting(step: Step, waiting: Waiting) -> None:
     key = keys.fact(step.header.scope, step.header.record)
     if waiting.deletion:
         if may_delete(waiting.adapter, waiting.by_operator, row.adapter):
-            step.state.pending[key] = replace(row, deletions=(*row.deletions, mark))
+            step.state.put(key, replace(row, deletions=(*row.deletions, mark)))
     elif outranks(waiting.adapter, waiting.tier, row):
-        step.state.pending[key] = replace(row, retractions=(*row.retractions, mark))
+        step.state.put(key, replace(row, retractions=(*row.retractions, mark)))

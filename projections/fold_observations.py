@@ -53,7 +53,7 @@ def fold_observation(step: Step) -> None:
     )
     if body is not None and body.event.content is not None:
         row = replace(row, ordinal=add_document(step, False, body.event.content))
-    state.pending[keys.observation(header.scope, header.record)] = row
+    state.put(keys.observation(header.scope, header.record), row)
     for waiting in arrived(step):
         if waiting.deletion and may_delete(waiting.adapter, waiting.by_operator, header.adapter):
             delete_observation(step, header.record, Mark(waiting.recorded_at, waiting.append))

@@ -83,7 +83,7 @@ class Follower:
     def overlay(self) -> Overlay:
         """A fresh overlay that holds at least the checkpoint."""
         overlay = Overlay(self.reader)
-        overlay.pending[keys.CHECKPOINT] = self.checkpoint()
+        overlay.put(keys.CHECKPOINT, self.checkpoint())
         return overlay
 
     def check_log(self) -> None:
@@ -139,7 +139,6 @@ class Follower:
                 continue
             body = self._open(entry, key)
             evolution = evolve(overlay, entry, body, record.offset, self.hasher)
-            overlay.apply(evolution.changes)
             due.extend(evolution.due)
             receipts.append(decided(entry, evolution))
         self.commit(overlay, receipts)
@@ -198,9 +197,10 @@ class Follower:
                 "chain",
                 f"an entry whose predecessor was never seen (log offset {offset})",
             )
-        overlay.pending[keys.beaten(entry.hash)] = Present(header.recorded_at)
-        overlay.pending[keys.CHECKPOINT] = replace(
-            checkpoint, next_offset=offset + 1, ignored=checkpoint.ignored + 1
+        overlay.put(keys.beaten(entry.hash), Present(header.recorded_at))
+        overlay.put(
+            keys.CHECKPOINT,
+            replace(checkpoint, next_offset=offset + 1, ignored=checkpoint.ignored + 1),
         )
         return False
 
@@ -220,7 +220,7 @@ class Follower:
         winner = overlay.entry(header.sequence)
         resent = winner is not None and winner.hash == entry.hash
         if not resent and key and unseal(key, entry.sealed, entry.header_bytes) is not None:
-            overlay.pending[keys.doomed_key(header.key_id)] = Present(header.recorded_at)
+            overlay.put(keys.doomed_key(header.key_id), Present(header.recorded_at))
 
     def _open(self, entry: Entry, key: bytes | None) -> Body:
         if key is not None:

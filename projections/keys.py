@@ -13,8 +13,8 @@ First byte names the concern; hashes are the 16-byte keyed hashes of the ledger 
     F scope16 record16                 fact
     D scope16 ordinal4                 searchable text of a record, in order of admission
     L scope16 block4 key               posting blocks of the lexical index
-    C record16                         facts that cite a record
-    W record16                         retractions and deletions that wait for a record
+    W record16                         what waits for a record, and which facts cite it
+    C record16 chunk4                  a full stretch of the facts that cite a record
     G scope16 attribute16 record16     facts of one (entity, attribute)
     P subject16 scope16 record16       assertions that await a premise
     X expires8 scope16 record16        what expires by clock (bit 63 flipped, so order is time)
@@ -92,14 +92,14 @@ def block_row(scope16: bytes, block: int, key: bytes) -> bytes:
     return b"L" + scope16 + block.to_bytes(4, "big") + key
 
 
-def citations(record16: bytes) -> bytes:
-    """Facts that cite a record."""
-    return b"C" + record16
-
-
-def waiting(record16: bytes) -> bytes:
-    """What waits for a record."""
+def links(record16: bytes) -> bytes:
+    """What waits for a record, and which facts cite it."""
     return b"W" + record16
+
+
+def citations(record16: bytes, chunk: int) -> bytes:
+    """A full stretch of the facts that cite a record."""
+    return b"C" + record16 + chunk.to_bytes(4, "big")
 
 
 def group(scope16: bytes, attribute16: bytes) -> bytes:

@@ -39,7 +39,7 @@ def _write_block(state: Overlay, scope16: bytes, block: int) -> None:
         assert document is not None
         texts.append(document.text)
     for key, row in build_block(block, texts).items():
-        state.pending[keys.block_row(scope16, block, key)] = row
+        state.put_raw(keys.block_row(scope16, block, key), row)
 
 
 class LexicalRows:

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from projections import keys
 from projections.rows import ReceiptRow
 from projections.state import Overlay
+from projections.step import Step
 from schemas.bodies import Body, RefusedBody, event_id_of
 from schemas.entry import MOVES_HEAD, NO_FOLLOW_UP, NONE16, Header
 from schemas.kinds import Decision, Reason
-from schemas.sealing import Hasher
 
 FREEING = frozenset({Reason.INVALID, Reason.ROLE_REQUIRED, Reason.IDEMPOTENCY_CONFLICT})
 
@@ -26,26 +26,21 @@ def scope_sequence(state: Overlay, header: Header) -> int:
     return state.head(header.scope).count + len(subject.barriers)
 
 
-def write_receipt(
-    state: Overlay, header: Header, entry_hash: bytes, body: Body | None, hasher: Hasher
-) -> ReceiptRow:
+def write_receipt(step: Step) -> ReceiptRow:
     """Record and return the receipt of the event that an entry decides."""
-    row = _receipt(state, header, entry_hash, body)
+    state, header = step.state, step.header
+    row = _receipt(state, header, step.hash, step.body)
     if header.decision == Decision.DUPLICATE:
         row = _of_first(state, header, row)
-    if body is None or header.scope == NONE16:
+    if step.event16 == NONE16:
         return row
-    key = keys.receipt(hasher.event(header.scope, header.kind, row.event_id))
-    old = state.row(key)
-    replaceable = old is None or (
-        isinstance(old, ReceiptRow)
-        and (
-            Reason(old.reason) in FREEING
-            or (header.follows != NO_FOLLOW_UP and old.offset == header.offset)
-        )
-    )
-    if replaceable:
-        state.pending[key] = row
+    old = state.receipt(step.event16)
+    if (
+        old is None
+        or old.reason in FREEING
+        or (header.follows != NO_FOLLOW_UP and old.offset == header.offset)
+    ):
+        state.put(keys.receipt(step.event16), row)
     return row
 
 

@@ -161,14 +161,19 @@ class Waiting(msgspec.Struct, frozen=True, array_like=True):
     event: bytes
 
 
-class WaitingList(msgspec.Struct, frozen=True, array_like=True):
-    """Everything that waits for one record, in order of admission."""
+class Links(msgspec.Struct, frozen=True, array_like=True):
+    """What hangs on one record, come or not: what waits for it, and the facts that cite it.
 
-    items: tuple[Waiting, ...]
+    In order of admission. `facts` are the latest; those before fill `chunks` rows of `FactList`.
+    """
+
+    waiting: tuple[Waiting, ...]
+    facts: tuple[bytes, ...]
+    chunks: int
 
 
-class CitationList(msgspec.Struct, frozen=True, array_like=True):
-    """Facts (hashes, in order of admission) that cite one record."""
+class FactList(msgspec.Struct, frozen=True, array_like=True):
+    """A full stretch of the facts (hashes) that cite one record."""
 
     facts: tuple[bytes, ...]
 
@@ -204,8 +209,8 @@ Row = (
     | ReceiptRow
     | ObservationRow
     | FactRow
-    | WaitingList
-    | CitationList
+    | Links
+    | FactList
     | Document
     | Present
     | WorkingSetRow
@@ -223,8 +228,8 @@ ROW_OF_PREFIX: dict[int, type[Row]] = {
     ord("I"): ObservationRow,
     ord("F"): FactRow,
     ord("D"): Document,
-    ord("C"): CitationList,
-    ord("W"): WaitingList,
+    ord("W"): Links,
+    ord("C"): FactList,
     ord("G"): Present,
     ord("P"): Present,
     ord("X"): Present,

@@ -1,31 +1,32 @@
 """Typed reading and writing of a partition's state, over any `KeyValueStore`.
 
-A `Reader` only reads. An `Overlay` is one with uncommitted rows on top: `evolve` returns `Changes`,
-the overlay takes them, and the writer flushes them in one batch with the checkpoint, so state and
-position move together or not at all.
+A `Reader` only reads. An `Overlay` is one with uncommitted rows on top: `evolve` puts its changes
+there, and the writer flushes them in one batch with the checkpoint, so state and position move
+together or not at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Any
 
 from projections import keys
 from projections.ports import KeyValueStore
 from projections.rows import (
     Barrier,
     Checkpoint,
-    CitationList,
     Document,
     EntryRow,
+    FactList,
     FactRow,
     HeadRow,
+    Links,
     ObservationRow,
+    Present,
     ReceiptRow,
     Row,
     SubjectRow,
     Used,
-    WaitingList,
     WorkingSetRow,
     decode_row,
     encode_row,
@@ -33,12 +34,13 @@ from projections.rows import (
 from schemas.entry import GENESIS
 from schemas.errors import StoreDamaged
 
-R = TypeVar("R", bound=Row)
 Changes = dict[bytes, Row | bytes | None]
 
 NO_SUBJECT = SubjectRow((), -1, GENESIS)
 NO_HEAD = HeadRow(0, -1, GENESIS, 0, 0)
+NO_LINKS = Links((), (), 0)
 NOT_BEFORE_EVERYTHING = -(2**63)
+_UNREAD = Present(-1)
 
 
 def fresh_checkpoint(identity: str) -> Checkpoint:
@@ -49,8 +51,8 @@ def fresh_checkpoint(identity: str) -> Checkpoint:
 class Reader:
     """Typed getters over rows; `row`, `scan` and `raw` are what an implementation gives."""
 
-    def row(self, key: bytes) -> Row | None:
-        """The row under a key, or None."""
+    def row(self, key: bytes) -> Any:
+        """The row under a key, of the type that `rows` states for its prefix, or None."""
         raise NotImplementedError
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
@@ -61,59 +63,70 @@ class Reader:
         """Stored bytes of rows that are no structs (posting blocks)."""
         raise NotImplementedError
 
-    def _typed(self, key: bytes, cls: type[R]) -> R | None:
-        row = self.row(key)
-        assert row is None or isinstance(row, cls)
-        return row
-
     def checkpoint(self) -> Checkpoint | None:
         """How far the fold has come; None in a fresh store."""
-        return self._typed(keys.CHECKPOINT, Checkpoint)
+        row: Checkpoint | None = self.row(keys.CHECKPOINT)
+        return row
 
     def entry(self, sequence: int) -> EntryRow | None:
         """Where an entry stands."""
-        return self._typed(keys.entry(sequence), EntryRow)
+        row: EntryRow | None = self.row(keys.entry(sequence))
+        return row
 
     def subject(self, subject16: bytes) -> SubjectRow:
         """A subject's barriers (none: `NO_SUBJECT`)."""
-        return self._typed(keys.subject(subject16), SubjectRow) or NO_SUBJECT
+        return self.row(keys.subject(subject16)) or NO_SUBJECT
 
     def head(self, scope16: bytes) -> HeadRow:
         """A scope's own head (fresh: `NO_HEAD`)."""
-        return self._typed(keys.head(scope16), HeadRow) or NO_HEAD
+        return self.row(keys.head(scope16)) or NO_HEAD
 
     def used(self, idempotency16: bytes) -> Used | None:
         """The first use of an idempotency key."""
-        return self._typed(keys.idempotency(idempotency16), Used)
+        row: Used | None = self.row(keys.idempotency(idempotency16))
+        return row
 
     def receipt(self, event16: bytes) -> ReceiptRow | None:
         """What became of an event."""
-        return self._typed(keys.receipt(event16), ReceiptRow)
+        row: ReceiptRow | None = self.row(keys.receipt(event16))
+        return row
 
     def observation(self, scope16: bytes, record16: bytes) -> ObservationRow | None:
         """An owned observation id."""
-        return self._typed(keys.observation(scope16, record16), ObservationRow)
+        row: ObservationRow | None = self.row(keys.observation(scope16, record16))
+        return row
 
     def fact(self, scope16: bytes, record16: bytes) -> FactRow | None:
         """An owned fact id."""
-        return self._typed(keys.fact(scope16, record16), FactRow)
+        row: FactRow | None = self.row(keys.fact(scope16, record16))
+        return row
 
     def document(self, scope16: bytes, ordinal: int) -> Document | None:
         """The text of a record."""
-        return self._typed(keys.document(scope16, ordinal), Document)
+        row: Document | None = self.row(keys.document(scope16, ordinal))
+        return row
 
-    def citing(self, record16: bytes) -> tuple[bytes, ...]:
-        """Facts that cite a record."""
-        found = self._typed(keys.citations(record16), CitationList)
-        return found.facts if found else ()
+    def links(self, record16: bytes) -> Links:
+        """What waits for a record, and which facts cite it (nothing: `NO_LINKS`)."""
+        return self.row(keys.links(record16)) or NO_LINKS
 
-    def waiting(self, record16: bytes) -> WaitingList | None:
-        """What waits for a record."""
-        return self._typed(keys.waiting(record16), WaitingList)
+    def citing(self, record16: bytes) -> Sequence[bytes]:
+        """Facts that cite a record, in order of admission."""
+        links = self.links(record16)
+        if not links.chunks:
+            return links.facts
+        facts: list[bytes] = []
+        for chunk in range(links.chunks):
+            row: FactList | None = self.row(keys.citations(record16, chunk))
+            if row is None:
+                raise StoreDamaged(f"citations {record16.hex()} {chunk}")
+            facts += row.facts
+        return [*facts, *links.facts]
 
     def workingset(self, scope16: bytes, record16: bytes) -> WorkingSetRow | None:
         """A working set."""
-        return self._typed(keys.workingset(scope16, record16), WorkingSetRow)
+        row: WorkingSetRow | None = self.row(keys.workingset(scope16, record16))
+        return row
 
     def group(self, scope16: bytes, attribute16: bytes) -> list[tuple[bytes, FactRow]]:
         """All owned facts of one (entity, attribute)."""
@@ -138,7 +151,7 @@ class StoreReader(Reader):
         """Committed bytes."""
         return self.store.get_many(wanted)
 
-    def row(self, key: bytes) -> Row | None:
+    def row(self, key: bytes) -> Any:
         """The committed row under a key."""
         data = self.store.get(key)
         return None if data is None else decode_row(key, data)
@@ -154,8 +167,16 @@ class Overlay(Reader):
 
     def __init__(self, base: Reader) -> None:
         self._base = base
-        self._read: dict[bytes, Row | None] = {}
+        self._rows: dict[bytes, Row | None] = {}  # what was read or put
         self.pending: Changes = {}
+
+    def put(self, key: bytes, row: Row | None) -> None:
+        """Put a row on top; None deletes."""
+        self._rows[key] = self.pending[key] = row
+
+    def put_raw(self, key: bytes, row: bytes) -> None:
+        """Put bytes that are no struct on top."""
+        self.pending[key] = row
 
     def raw(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         """Pending, else committed bytes."""
@@ -166,17 +187,12 @@ class Overlay(Reader):
                 rows[key] = pending
         return [rows[key] for key in wanted]
 
-    def row(self, key: bytes) -> Row | None:
-        """The pending row, else the committed one."""
-        if key in self.pending:
-            row = self.pending[key]
-            assert not isinstance(row, bytes)
-            return row
-        if isinstance(self._base, Overlay):
-            return self._base.row(key)
-        if key not in self._read:
-            self._read[key] = self._base.row(key)
-        return self._read[key]
+    def row(self, key: bytes) -> Any:
+        """The pending row, else the committed one, which is read once."""
+        row = self._rows.get(key, _UNREAD)
+        if row is _UNREAD:
+            row = self._rows[key] = self._base.row(key)
+        return row
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
         """Pending and committed rows under a prefix, in key order."""
@@ -189,10 +205,6 @@ class Overlay(Reader):
             if row is not None:
                 merged[key] = row
         yield from sorted(merged.items())
-
-    def apply(self, changes: Changes) -> None:
-        """Put changes on top."""
-        self.pending.update(changes)
 
     def encoded(self) -> dict[bytes, bytes | None]:
         """The pending changes as bytes for one write batch."""

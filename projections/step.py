@@ -15,16 +15,15 @@ from projections import keys
 from projections.lexical_rows import index_documents
 from projections.rows import (
     Document,
+    FactList,
     FactRow,
+    HeadRow,
+    Links,
     Mark,
     Waiting,
-    WaitingList,
 )
 from projections.state import Overlay
-from schemas.bodies import (
-    Body,
-    event_id_of,
-)
+from schemas.bodies import Body
 from schemas.entry import (
     BY_OPERATOR,
     Header,
@@ -38,14 +37,18 @@ Due = tuple[bytes, bytes, bytes]
 NEVER = 2**63 - 1
 
 
+CHUNK = 64  # facts in one row of citations
+
+
 class Step(NamedTuple):
-    """One entry on its way into the state."""
+    """One entry on its way into the state; `event16` is its event's receipt hash, if known."""
 
     state: Overlay
     header: Header
     hash: bytes
     body: Body | None
     hasher: Hasher
+    event16: bytes
     due: list[Due]
 
 
@@ -59,7 +62,7 @@ def delete_observation(step: Step, record16: bytes, mark: Mark) -> None:
     key = keys.observation(step.header.scope, record16)
     row = step.state.observation(step.header.scope, record16)
     assert row is not None
-    step.state.pending[key] = replace(row, deletions=(*row.deletions, mark))
+    step.state.put(key, replace(row, deletions=(*row.deletions, mark)))
 
 
 def add_hider(step: Step, record16: bytes, fact16: bytes) -> None:
@@ -67,7 +70,7 @@ def add_hider(step: Step, record16: bytes, fact16: bytes) -> None:
     row = step.state.observation(step.header.scope, record16)
     if row is not None and fact16 not in row.hiders:
         key = keys.observation(step.header.scope, record16)
-        step.state.pending[key] = replace(row, hiders=(*row.hiders, fact16))
+        step.state.put(key, replace(row, hiders=(*row.hiders, fact16)))
 
 
 def hide_sources(step: Step, fact16: bytes, row: FactRow) -> None:
@@ -80,26 +83,38 @@ def hide_sources(step: Step, fact16: bytes, row: FactRow) -> None:
 
 def add_document(step: Step, fact: bool, text: str) -> int:
     """Append a searchable text to the scope and return its ordinal."""
-    scope16 = step.header.scope
-    head = step.state.head(scope16)
+    state, scope16 = step.state, step.header.scope
+    head = state.head(scope16)
     ordinal = head.documents
-    record = Document(fact, step.header.record, text)
-    step.state.pending[keys.document(scope16, ordinal)] = record
-    step.state.pending[keys.head(scope16)] = replace(head, documents=ordinal + 1)
-    index_documents(step.state, scope16, ordinal + 1)
+    state.put(keys.document(scope16, ordinal), Document(fact, step.header.record, text))
+    state.put(
+        keys.head(scope16),
+        HeadRow(head.count, head.sequence, head.hash, head.recorded_at, ordinal + 1),
+    )
+    index_documents(state, scope16, ordinal + 1)
     return ordinal
+
+
+def cite(step: Step, source16: bytes) -> None:
+    """Leave word at a record that this entry's fact cites it."""
+    links = step.state.links(source16)
+    facts, chunks = (*links.facts, step.header.record), links.chunks
+    if len(facts) == CHUNK:
+        step.state.put(keys.citations(source16, chunks), FactList(facts))
+        facts, chunks = (), chunks + 1
+    step.state.put(keys.links(source16), Links(links.waiting, facts, chunks))
 
 
 def arrived(step: Step) -> tuple[Waiting, ...]:
     """What waited for this record, taken off the list; its receipts are brought up to date."""
-    key = keys.waiting(step.header.record)
-    waiting = step.state.waiting(step.header.record)
-    if waiting is None:
+    links = step.state.links(step.header.record)
+    if not links.waiting:
         return ()
-    step.state.pending[key] = None
-    for item in waiting.items:
+    kept = Links((), links.facts, links.chunks) if links.facts or links.chunks else None
+    step.state.put(keys.links(step.header.record), kept)
+    for item in links.waiting:
         _settle_receipt(step, item)
-    return waiting.items
+    return links.waiting
 
 
 def _settle_receipt(step: Step, item: Waiting) -> None:
@@ -113,9 +128,8 @@ def _settle_receipt(step: Step, item: Waiting) -> None:
         allowed = item.adapter == header.adapter or item.tier >= header.tier
     decision = Decision.ACCEPTED if allowed else Decision.REJECTED
     reason = Reason.NONE if allowed else Reason.NOT_AUTHORISED
-    step.state.pending[keys.receipt(item.event)] = replace(
-        receipt, decision=decision, reason=reason, fault=None
-    )
+    settled = replace(receipt, decision=decision, reason=reason, fault=None)
+    step.state.put(keys.receipt(item.event), settled)
 
 
 def wait_for_target(step: Step, deletion: bool) -> None:
@@ -129,11 +143,12 @@ def wait_for_target(step: Step, deletion: bool) -> None:
         bool(header.flags & BY_OPERATOR),
         header.append_ms,
         header.recorded_at,
-        step.hasher.event(header.scope, header.kind, event_id_of(step.body)),
+        step.event16,
     )
-    waiting = step.state.waiting(header.target)
-    items = (*waiting.items, item) if waiting else (item,)
-    step.state.pending[keys.waiting(header.target)] = WaitingList(items)
+    links = step.state.links(header.target)
+    step.state.put(
+        keys.links(header.target), Links((*links.waiting, item), links.facts, links.chunks)
+    )
 
 
 def touch(step: Step, record16: bytes, *, further: bool = True) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from enum import Enum
+from enum import IntEnum
 from typing import NamedTuple
 
 import msgspec
@@ -21,16 +21,21 @@ from schemas.entry import CAP_ACCEPTED, QUOTED
 from schemas.kinds import Decision, Reason
 
 
-class Status(Enum):
+class Status(IntEnum):
     """What an assertion is, given everything else."""
 
-    COVERED = "covered"
-    DELETED = "deleted"
-    ACCEPTED = "accepted"
-    CANDIDATE = "candidate"
-    PARKED = "parked"
-    QUARANTINED = "quarantined"
-    REJECTED = "rejected"
+    COVERED = 0
+    DELETED = 1
+    ACCEPTED = 2
+    CANDIDATE = 3
+    PARKED = 4
+    QUARANTINED = 5
+    REJECTED = 6
+
+    @property
+    def word(self) -> str:
+        """The status in the words of answers."""
+        return self.name.lower()
 
     @property
     def in_force(self) -> bool:
@@ -86,7 +91,7 @@ def audit_horizon(reader: Reader, subject16: bytes, recorded_at: int | None) -> 
     return Horizon(recorded_at, recorded_at, cutoff, blocked)
 
 
-class _Premise(Enum):
+class _Premise(IntEnum):
     PENDING = 0
     OK = 1
     GONE = 2
@@ -95,7 +100,7 @@ class _Premise(Enum):
     UNCHECKABLE = 5
 
 
-_CHECKED = {
+_CHECKED: dict[int, _Premise] = {
     Check.PENDING: _Premise.PENDING,
     Check.OK: _Premise.OK,
     Check.NOT_FOUND: _Premise.FAILED,
@@ -155,6 +160,9 @@ def judge(
     reader: Reader, scope16: bytes, record16: bytes, row: FactRow, horizon: Horizon
 ) -> tuple[Status, Reason]:
     """Status and reason of one fact as of the horizon's marks."""
+    case = _case(reader, scope16, row, horizon, True)
+    if not case.rests_on:
+        return _verdict(case, {}, {})[:2]
     return judge_all(reader, scope16, {record16: row}, horizon)[record16][:2]
 
 
@@ -281,7 +289,7 @@ def _cited(
         return _Cited(_Premise.GONE, 0, None)
     if not horizon.marked(witness.recorded_at):
         return _Cited(_Premise.PENDING, 0, None)
-    return _Cited(_CHECKED[Check(witness.check)], witness.recorded_at, None)
+    return _Cited(_CHECKED[witness.check], witness.recorded_at, None)
 
 
 def _on_fact(source16: bytes) -> _Cited:

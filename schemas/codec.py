@@ -24,6 +24,7 @@ from schemas.avro_fields import EVENT_OF_FIELDS, FIELDS_OF_EVENT
 from schemas.errors import Fault, InvalidEvent, Undecodable
 from schemas.events import Event
 from schemas.kinds import Kind
+from schemas.straight import Reading
 from schemas.writers import (
     WriterSchema,
     current_schema,
@@ -40,7 +41,7 @@ _SINGLE_OBJECT = b"\xc3\x01"
 _CONFLUENT = b"\x00"
 _SINGLE_OBJECT_HEADER = 10
 _CONFLUENT_HEADER = 5
-_READ_FAULTS = (EOFError, IndexError, ValueError, OverflowError, TypeError)
+READ_FAULTS = (EOFError, IndexError, ValueError, OverflowError, TypeError)
 
 
 class SchemaResolver(Protocol):
@@ -101,15 +102,13 @@ class Codec:
             writer = self._by_schema_id(kind, int.from_bytes(data[1:start], "big"))
         else:
             raise Undecodable("undecodable", "neither single-object nor Confluent framing")
-        stream = BytesIO(data)
-        stream.seek(start)
         try:
-            fields: Any = schemaless_reader(stream, writer.schema, None)
-        except _READ_FAULTS as error:
+            event, end = (writer.straight or through_fastavro(writer))(data, start)
+        except READ_FAULTS as error:
             raise Undecodable("undecodable", "the bytes are no record of their schema") from error
-        if stream.tell() != size:
-            raise Undecodable("undecodable", f"{size - stream.tell()} bytes after the record")
-        return EVENT_OF_FIELDS[kind](fields)
+        if end != size:
+            raise Undecodable("undecodable", f"the record takes {end} bytes of {size}")
+        return event
 
     def _by_fingerprint(self, kind: Kind, fingerprint: bytes) -> WriterSchema:
         writer = self._writers.get(fingerprint)
@@ -139,3 +138,15 @@ class Codec:
             return writer_schema(kind, text)
         except Undecodable as error:
             return error
+
+
+def through_fastavro(writer: WriterSchema) -> Reading:
+    """Reads with any schema that may be read."""
+
+    def read(data: bytes, start: int) -> tuple[Event, int]:
+        stream = BytesIO(data)
+        stream.seek(start)
+        fields: Any = schemaless_reader(stream, writer.schema, None)
+        return EVENT_OF_FIELDS[writer.kind](fields), stream.tell()
+
+    return read

@@ -99,11 +99,9 @@ class Registry:
 
     def may(self, principal: Principal, role: Role, scope: Scope) -> bool:
         """Whether a principal has a role, and a grant that covers the scope."""
-        return (
-            not principal.revoked
-            and role in principal.roles
-            and any(grant.covers(scope) for grant in principal.grants)
-        )
+        if principal.revoked or role not in principal.roles:
+            return False
+        return any(grant.covers(scope) for grant in principal.grants)
 
     def may_speak_for(self, signer: str, adapter: str) -> bool:
         """Whether a record signed by `signer` may name `adapter` as the one that publishes."""

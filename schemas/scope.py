@@ -9,6 +9,7 @@ count; pinned by golden vectors in the tests.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 import msgspec
 
@@ -42,6 +43,7 @@ def pack_scope(scope: Scope) -> bytes:
     return pack(scope.tenant, scope.namespace, scope.subject, scope.branch)
 
 
+@lru_cache(maxsize=8192)
 def partition_of(scope: Scope, partitions: int) -> int:
     """The partition that holds a subject, in [0, partitions)."""
     digest = hashlib.sha256(pack_subject(scope)).digest()

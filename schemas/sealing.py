@@ -83,17 +83,35 @@ def unseal(key: bytes, sealed: bytes, associated: bytes) -> bytes | None:
         return None
 
 
+_DOMAINS = (
+    b"scope",
+    b"subject",
+    b"adapter",
+    b"observation",
+    b"fact",
+    b"record",
+    b"event",
+    b"idempotency",
+    b"content",
+    b"attribute",
+)
+
+
 class Hasher:
     """Keyed hashes of ids and names, 16 bytes; `key` is derived from the master secret."""
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
+        self._keyed = {
+            domain: hashlib.blake2b(digest_size=16, key=key, person=domain) for domain in _DOMAINS
+        }
         self.scope = lru_cache(maxsize=8192)(self._scope)
         self.subject = lru_cache(maxsize=8192)(self._subject)
         self.adapter = lru_cache(maxsize=1024)(self._adapter)
 
-    def _hash(self, person: bytes, data: bytes) -> bytes:
-        return hashlib.blake2b(data, digest_size=16, key=self._key, person=person).digest()
+    def _hash(self, domain: bytes, data: bytes) -> bytes:
+        state = self._keyed[domain].copy()
+        state.update(data)
+        return state.digest()
 
     def _scope(self, scope: Scope) -> bytes:
         return self._hash(b"scope", pack_scope(scope))

@@ -28,9 +28,11 @@ import msgspec
 from fastavro import parse_schema
 from fastavro.schema import SchemaParseException, UnknownType, to_parsing_canonical_form
 from fastavro.schema import fingerprint as digest_of
+from msgspec.structs import replace
 
 from schemas.errors import Undecodable
 from schemas.kinds import KIND_OF_WORD, Kind
+from schemas.straight import Reading, reading
 
 AVRO_DIR = Path(__file__).parent / "avro"
 MAX_SCHEMA_BYTES = 256 * 1024
@@ -48,11 +50,15 @@ _SCHEMA_FAULTS = (
 
 
 class WriterSchema(msgspec.Struct, frozen=True):
-    """A schema that may be read for `kind`; `schema` is guarded and ready for fastavro."""
+    """A schema that may be read for `kind`; `schema` is guarded and ready for fastavro.
+
+    `straight` is there for our own schemas.
+    """
 
     kind: Kind
     fingerprint: bytes
     schema: Schema
+    straight: Reading | None = None
 
 
 class _Symbols(dict[int, str]):
@@ -102,9 +108,11 @@ def fingerprint(kind: Kind) -> bytes:
 def known_writers() -> Mapping[bytes, WriterSchema]:
     """Every schema of ours by fingerprint: the current ones and those that were released."""
     released = sorted((AVRO_DIR / "released").glob("*.avsc"))
-    texts = [(kind, schema_text(kind)) for kind in Kind]
-    texts += [(KIND_OF_WORD[p.name.split(".")[0]], p.read_text(encoding="utf-8")) for p in released]
-    writers = (writer_schema(kind, text) for kind, text in texts)
+    texts = [(KIND_OF_WORD[p.name.split(".")[0]], p.read_text(encoding="utf-8")) for p in released]
+    writers = [writer_schema(kind, text) for kind, text in texts]
+    for kind in Kind:
+        straight = reading(kind, current_schema(kind))
+        writers.append(replace(writer_schema(kind, schema_text(kind)), straight=straight))
     return {writer.fingerprint: writer for writer in writers}
 
 

@@ -44,7 +44,7 @@ def test_a_superseder_acts_only_where_it_holds_unless_it_was_deleted() -> None:
                 for t in group.instants():
                     for by in group.at(t).superseded.values():
                         met += 1
-                        deleted = by.status.value == "deleted" and not by.retracted
+                        deleted = by.status.word == "deleted" and not by.retracted
                         assert by.holds(t) or deleted, f"seed {seed}"
     assert met > 3
 

@@ -189,7 +189,7 @@ class Core:
         for group in self.groups(scope):
             for record16, by in group.at(t).superseded.items():
                 fact_id = group.members[record16].event.fact_id
-                deleted = by.status.value == "deleted"
+                deleted = by.status.word == "deleted"
                 found[fact_id] = "deleted" if deleted else by.event.fact_id
         return found
 
@@ -217,7 +217,7 @@ class Core:
         row = self.follower.reader.fact(scope16, record16)
         if row is None:
             return "absent"
-        return judge(self.follower.reader, scope16, record16, row, horizon)[0].value
+        return judge(self.follower.reader, scope16, record16, row, horizon)[0].word
 
     def retracted(self, scope: Scope, fact_id: str) -> bool:
         """Whether a fact is effectively retracted."""
