@@ -7,16 +7,23 @@ from pathlib import Path
 
 from rocksdict import DbClosedError, Rdict, RdictIter, ReadOptions, WriteBatch, WriteOptions
 
-from projections.rocks import bounded, damaged, open_rocks
+from projections.rocks import LAYOUT, bounded, open_rocks, unusable
 from schemas.errors import Unavailable
 
 
 class RocksStore:
-    """A `KeyValueStore` on disk; scans read one consistent state."""
+    """A `KeyValueStore` on disk; scans read one consistent state.
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
+    `layout` is that of its rows, `rebuild` what to type where they can be rebuilt (else ""): see
+    `projections.rocks`.
+    """
+
+    def __init__(
+        self, path: Path, *, create: bool = True, layout: int = LAYOUT, rebuild: str = ""
+    ) -> None:
         self._path = path
-        self._db: Rdict = open_rocks(path, create)
+        self._rebuild = rebuild
+        self._db: Rdict = open_rocks(path, create, layout, rebuild)
         self._open = True
         self._synced = WriteOptions()
         self._synced.sync = True
@@ -28,7 +35,7 @@ class RocksStore:
         except DbClosedError:
             raise self._closed() from None
         except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
-            raise damaged(self._path, error) from error
+            raise self._unreadable(error) from error
         return value
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
@@ -40,7 +47,7 @@ class RocksStore:
         except DbClosedError:
             raise self._closed() from None
         except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
-            raise damaged(self._path, error) from error
+            raise self._unreadable(error) from error
         return list(values or ())
 
     def scan(
@@ -76,15 +83,16 @@ class RocksStore:
         except DbClosedError:
             raise self._closed() from None
         except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
-            raise Unavailable(
-                f"store {self._path}", str(error), "free the disk or mend it, then restart"
-            ) from error
+            raise self._unwritten(error) from error
 
     def close(self) -> None:
         """Let the directory go."""
         if self._open:
             self._open = False
-            self._db.close()
+            try:
+                self._db.close()
+            except Exception as error:  # rocksdict raises bare Exception for what RocksDB says
+                raise self._unwritten(error) from error
 
     def _closed(self) -> Unavailable:
         return Unavailable(f"store {self._path}", "it is closed", "open it again")
@@ -108,5 +116,16 @@ class RocksStore:
         try:
             cursor.status()  # a damaged block ends a cursor like an end does, and says so only here
         except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
-            raise damaged(self._path, error) from error
+            raise self._unreadable(error) from error
         del reading
+
+    def _unreadable(self, error: Exception) -> Unavailable:
+        """What a read over damaged bytes raises: never an empty or shortened answer."""
+        return unusable(self._path, f"its bytes cannot be read: {error}", self._rebuild)
+
+    def _unwritten(self, error: Exception) -> Unavailable:
+        return Unavailable(
+            f"store {self._path}",
+            f"it cannot be written: {error}",
+            "free or mend the disk; if writing does not go on by itself in 10 s, restart",
+        )

@@ -86,6 +86,8 @@ class RocksLog:
         self._ends: dict[tuple[str, int], tuple[int, int]] = {}
         self._starts: dict[tuple[str, int], int] = {}
         identity = self._store.get(b"I")
+        if identity is None and not create:
+            raise self._lost(path)
         if identity is None:
             identity = uuid.uuid4().hex.encode()
             self._store.write({b"I": identity}, sync=True)
@@ -194,6 +196,13 @@ class RocksLog:
             self._open = False
             self._store.close()
             self._changed.notify_all()
+
+    def _lost(self, path: Path) -> Unavailable:
+        """A log that was made before says who it is; one that does not has lost its contents."""
+        self._store.close()
+        return Unavailable(
+            f"store {path}", "it was made before and is empty now", "restore it from a backup"
+        )
 
     def _check(self) -> None:
         if not self._open:

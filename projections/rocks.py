@@ -1,8 +1,14 @@
 """Opening RocksDB the way every store here wants it: raw bytes, one column family, small memtables.
 
-Small memtables and a whole-key memtable bloom keep a process far smaller at the same speed. A
-directory that another process holds is `StoreLocked`; one that existed and has lost its files is
-named, never quietly made afresh: a marker file beside RocksDB's own says that it existed.
+Rules
+- Small memtables and a whole-key memtable bloom keep a process far smaller at the same speed.
+- A directory that another process holds is `StoreLocked`.
+- One that existed and has lost files is named, never quietly made afresh. A marker file beside
+  RocksDB's own says that it existed, and which layout its rows have. RocksDB itself takes a missing
+  write-ahead log for an empty one; it always leaves at least one, so none at all is a loss.
+- Rows of a newer layout are left alone; a projection of an older one is rebuilt, not misread.
+- What cannot be read says how it is mended: a projection is rebuilt (`StoreUnusable`), anything
+  else comes back from a backup.
 """
 
 from __future__ import annotations
@@ -11,8 +17,11 @@ from pathlib import Path
 
 from rocksdict import BlockBasedOptions, Cache, DBRecoveryMode, Options, Rdict, ReadOptions
 
-from schemas.errors import StoreLocked, Unavailable
+from schemas.errors import StoreLocked, StoreUnusable, Unavailable
+from schemas.files import replace
 
+LAYOUT = 1  # of the log's and the vault's rows
+PROJECTION_LAYOUT = 1  # of everything in `projections.keys`; raise it and stores are rebuilt
 _MARKER = "mnemolog-store"
 _MIB = 1024 * 1024
 _LOCKED = ("LOCK: Resource temporarily unavailable", "lock hold by current process")
@@ -37,28 +46,62 @@ def options() -> Options:
     return chosen
 
 
-def open_rocks(path: Path, create: bool = True) -> Rdict:
-    """A RocksDB directory; `Unavailable` or `StoreLocked` naming it and what to do."""
-    marker = path / _MARKER
-    known, present = marker.exists(), (path / "CURRENT").exists()
-    if known and not present:
-        raise Unavailable(
-            f"store {path}", "its files are gone or damaged", "restore it, or type: mnemolog replay"
-        )
-    if not present and not create:
-        raise Unavailable(f"store {path}", "it does not exist", "restore it from a backup")
-    path.mkdir(parents=True, exist_ok=True)
+def open_rocks(path: Path, create: bool, layout: int, rebuild: str) -> Rdict:
+    """A RocksDB directory; `Unavailable` or `StoreLocked` naming it and what to do.
+
+    `rebuild` is what to type where it can be rebuilt from the ledger, else "".
+    """
     try:
+        known = _known(path, layout, rebuild)
+        if not known and not create:
+            raise unusable(path, "it does not exist", rebuild)
+        path.mkdir(parents=True, exist_ok=True)
         database = Rdict(str(path), options())
+    except Unavailable:
+        raise
     except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
         text = str(error)
         if any(words in text for words in _LOCKED):
             raise StoreLocked(
                 f"store {path}", "another process holds it", "stop that process"
             ) from error
-        raise Unavailable(f"store {path}", text, "restore it, or type: mnemolog replay") from error
-    marker.touch()
+        raise unusable(path, text, rebuild) from error
+    if not (path / _MARKER).exists():
+        replace(path / _MARKER, b"%d\n" % layout)
     return database
+
+
+def _known(path: Path, layout: int, rebuild: str) -> bool:
+    """Whether a store stands there; raises if it is not whole or of another layout."""
+    marker = path / _MARKER
+    known, present = marker.exists(), (path / "CURRENT").exists()
+    if not present and (known or any(path.glob("*.sst"))):
+        raise unusable(path, "its files are gone or damaged", rebuild)
+    if not known:
+        return present
+    if not any(path.glob("*.log")):
+        raise unusable(
+            path, "its write-ahead log (*.log) is gone, and what was written last with it", rebuild
+        )
+    content = marker.read_bytes().strip() or b"%d" % LAYOUT
+    if not content.isdigit():
+        raise unusable(path, f"{marker} does not tell its layout", rebuild)
+    if int(content) > layout:
+        raise Unavailable(
+            f"store {path}",
+            f"its layout {int(content)} is newer than this software, which knows {layout}",
+            "use the version that wrote it, or a newer one" + (rebuild and f"; or {rebuild}"),
+        )
+    if int(content) < layout:
+        raise unusable(path, f"its layout {int(content)} is older than {layout}", rebuild)
+    return True
+
+
+def unusable(path: Path, detail: str, rebuild: str) -> Unavailable:
+    """What opening or reading a store raises that is not whole."""
+    if rebuild:
+        return StoreUnusable(f"store {path}", detail, rebuild)
+    return Unavailable(f"store {path}", detail, "restore it from a backup")
 
 
 def upper_bound(prefix: bytes) -> bytes | None:
@@ -74,12 +117,3 @@ def bounded(prefix: bytes) -> ReadOptions:
     if end is not None:
         reading.set_iterate_upper_bound(end)
     return reading
-
-
-def damaged(path: Path, error: Exception) -> Unavailable:
-    """What a read over damaged bytes raises: never an empty or shortened answer."""
-    return Unavailable(
-        f"store {path}",
-        f"its bytes cannot be read: {error}",
-        "restore it from a backup; projections alone can be rebuilt: mnemolog replay",
-    )

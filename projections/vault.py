@@ -26,13 +26,17 @@ _NONCE = 12
 class WrappedVault:
     """A `Vault` over any `KeyValueStore`."""
 
-    def __init__(self, store: KeyValueStore, wrapping_key: bytes) -> None:
+    def __init__(self, store: KeyValueStore, wrapping_key: bytes, *, create: bool = True) -> None:
         self._store = store
         self._cipher = AESGCM(wrapping_key)
         known = store.get(_CHECK)
         if known is not None:
             self._check(known)
         elif next(store.scan(b""), None) is None:
+            if not create:
+                raise Unavailable(
+                    "vault", "it was made before and is empty now", "restore it from a backup"
+                )
             store.write({_CHECK: self._wrap(_CHECK, b"mnemolog")}, sync=True)
         else:
             raise Unavailable(
@@ -98,7 +102,7 @@ class RocksVault(WrappedVault):
     def __init__(self, path: Path, wrapping_key: bytes, *, create: bool = True) -> None:
         store = RocksStore(path, create=create)
         try:
-            super().__init__(store, wrapping_key)
+            super().__init__(store, wrapping_key, create=create)
         except BaseException:
             store.close()
             raise

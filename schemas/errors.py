@@ -92,6 +92,10 @@ class StoreDamaged(Unavailable):
         super().__init__("projections", f"{row} is missing from the store", "type: mnemolog replay")
 
 
+class StoreUnusable(Unavailable):
+    """A projection's store cannot be opened or read; `remedy` says how it is rebuilt."""
+
+
 class StoreLocked(Unavailable):
     """Another process holds the data directory."""
 
