@@ -1,13 +1,15 @@
 """The benchmark's events: 60% observations, 30% assertions, 6% retractions, 4% deletions.
 
-Observations have 200 to 400 bytes, over 1,000 subjects; assertions quote one of them exactly.
-Everything is built, encoded and signed beforehand, from a seed.
+Observations have 200 to 400 bytes; assertions quote one of them exactly. Everything comes from a
+seed and is built, encoded and signed outside the measured time. A subject's events do not depend on
+which other subjects are kept, so the same scope can be had in a small store and in a large one.
 """
 
 from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 from projections.ports import LogRecord
 from schemas.codec import Codec
@@ -30,90 +32,93 @@ from schemas.signing import Signer
 from schemas.topics import TopicNames
 
 SUBJECTS = 1000
-START = 1_790_000_000_000_000
-WORDS = (
-    "garden",
-    "light",
-    "order",
-    "invoice",
-    "shipment",
-    "meeting",
-    "engine",
-    "valve",
-    "harbour",
-    "crew",
-    "morning",
-    "report",
-    "status",
-    "customer",
-    "ticket",
-    "refund",
-    "address",
-    "phone",
-    "winter",
-    "summer",
-    "battery",
-    "sensor",
-    "pump",
-    "window",
-    "delay",
-    "update",
-)
+START = 1_750_000_000_000_000
+QUERY = "garden light order status pump note"
+WORDS = [
+    *("garden", "light", "order", "invoice", "shipment", "meeting", "engine", "valve", "harbour"),
+    *("crew", "morning", "report", "status", "customer", "ticket", "refund", "address", "phone"),
+    *("winter", "summer", "battery", "sensor", "pump", "window", "delay", "update"),
+]
+
+Said = tuple[Kind, Event]
 
 
-def events(count: int, seed: int) -> list[tuple[Kind, Event]]:
-    """`count` events in publishing order."""
+def scope_of(subject: str) -> Scope:
+    """The scope of one of the benchmark's subjects."""
+    return Scope("acme", "bench", subject)
+
+
+def envelope(name: str, subject: str, n: int) -> Envelope:
+    """The common fields of the n-th event."""
+    actor = Actor("alice", "user")
+    return Envelope(name, scope_of(subject), LOCAL, actor, "bench", START + n, name, ())
+
+
+def events(
+    count: int, seed: int, subjects: int = SUBJECTS, kept: int | None = None
+) -> Iterator[Said]:
+    """`count` events in publishing order; of them those of the first `kept` subjects."""
     rng = random.Random(seed)
-    quotable: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    facts: dict[str, list[str]] = defaultdict(list)
-    made: list[tuple[Kind, Event]] = []
+    streams = [_Stream(f"s{n}", random.Random(f"{seed}/{n}")) for n in range(subjects)]
     for n in range(count):
-        subject = f"s{rng.randrange(SUBJECTS)}"
-        envelope = Envelope(
-            f"e{n}",
-            Scope("acme", "bench", subject),
-            LOCAL,
-            Actor("alice", "user"),
-            "bench",
-            START + n,
-            f"e{n}",
-            (),
-        )
+        subject = rng.randrange(subjects)
+        if kept is None or subject < kept:
+            yield streams[subject].event(n)
+
+
+class _Stream:
+    """One subject's events; what they refer to is the subject's own."""
+
+    def __init__(self, subject: str, rng: random.Random) -> None:
+        self._subject = subject
+        self._rng = rng
+        self._quotable: list[tuple[str, str]] = []
+        self._facts: list[str] = []
+
+    def event(self, n: int) -> Said:
+        common, rng = envelope(f"e{n}", self._subject, n), self._rng
         draw = rng.random()
-        if draw >= 0.96 and quotable[subject]:
-            target, _ = quotable[subject].pop(rng.randrange(len(quotable[subject])))
-            made.append((Kind.DELETION, Deletion(envelope, "observation", target, "")))
-        elif draw >= 0.90 and facts[subject]:
-            made.append(
-                (Kind.RETRACTION, Retraction(envelope, rng.choice(facts[subject]), "wrong"))
+        if draw >= 0.96 and self._quotable:
+            target, _ = self._quotable.pop(rng.randrange(len(self._quotable)))
+            return Kind.DELETION, Deletion(common, "observation", target, "")
+        if draw >= 0.90 and self._facts:
+            return Kind.RETRACTION, Retraction(common, rng.choice(self._facts), "wrong")
+        if draw >= 0.60 and self._quotable:
+            self._facts.append(f"f{n}")
+            source, quote = rng.choice(self._quotable)
+            entity, attribute = f"thing {rng.randrange(20)}", rng.choice(("state", "place"))
+            word = rng.choice(WORDS)
+            return Kind.ASSERTION, assertion(
+                common, f"f{n}", entity, attribute, word, source, quote
             )
-        elif draw >= 0.60 and quotable[subject]:
-            source, quote = rng.choice(quotable[subject])
-            facts[subject].append(f"f{n}")
-            made.append((Kind.ASSERTION, _assertion(rng, envelope, f"f{n}", source, quote)))
-        else:
-            words = " ".join(rng.choice(WORDS) for _ in range(rng.randrange(30, 60)))
-            content = f"note {n}: {words}"[: rng.randrange(200, 400)]
-            quotable[subject].append((f"e{n}", f"note {n}:"))
-            made.append(
-                (
-                    Kind.OBSERVATION,
-                    Observation(envelope, content, None, "text/plain", "normal", 0.5),
-                )
-            )
-    return made
+        words = " ".join(rng.choice(WORDS) for _ in range(rng.randrange(30, 60)))
+        content = f"note {n}: {words}"[: rng.randrange(200, 400)]
+        self._quotable.append((f"e{n}", f"note {n}:"))
+        return Kind.OBSERVATION, observation(common, content)
 
 
-def _assertion(
-    rng: random.Random, envelope: Envelope, fact_id: str, source: str, quote: str
+def observation(common: Envelope, content: str) -> Observation:
+    """Plain text that somebody said."""
+    return Observation(common, content, None, "text/plain", "normal", 0.5)
+
+
+def assertion(
+    common: Envelope,
+    fact_id: str,
+    entity: str,
+    attribute: str,
+    value: str,
+    source: str,
+    quote: str,
 ) -> Assertion:
+    """A fact with one quote of one observation, valid from its own time on."""
     return Assertion(
-        envelope,
+        common,
         fact_id,
-        f"thing {rng.randrange(20)}",
-        rng.choice(("state", "place", "owner")),
-        Value("string", rng.choice(WORDS)),
-        envelope.occurred_at,
+        entity,
+        attribute,
+        Value("string", value),
+        common.occurred_at,
         None,
         1.0,
         Derivation("direct", "bench", "1"),
@@ -123,14 +128,12 @@ def _assertion(
     )
 
 
-def intake(made: list[tuple[Kind, Event]], signer: Signer, topics: TopicNames) -> list[LogRecord]:
+def intake(said: Iterable[Said], signer: Signer, topics: TopicNames) -> Iterator[LogRecord]:
     """The events as one partition's intake records, signed."""
     codec = Codec()
     offsets: dict[Kind, int] = defaultdict(int)
-    records = []
-    for n, (kind, event) in enumerate(made):
+    for n, (kind, event) in enumerate(said):
         payload = codec.encode(kind, event)
         headers = tuple(signer.sign(kind, payload))
-        records.append(LogRecord(topics.intake[kind], 0, offsets[kind], n, payload, headers))
+        yield LogRecord(topics.intake[kind], 0, offsets[kind], n, payload, headers)
         offsets[kind] += 1
-    return records
