@@ -23,7 +23,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks import admission, asking, kafka, ledger, report
+from benchmarks import admission, asking, gateway, kafka, ledger, report, workers
 from benchmarks.results import Result
 from benchmarks.run import QUICK, Run, sizes
 
@@ -40,6 +40,12 @@ EMBEDDED: dict[str, Rows] = {
 }
 ON_KAFKA: dict[str, Rows] = {
     "kafka": kafka.rows,
+    "workers": workers.rows,
+    "http-recall": gateway.recall,
+    "http-publish": gateway.publish,
+    "http-release": gateway.release,
+    "visible": gateway.visible,
+    "memory": gateway.resident,
 }
 PARTS = {**EMBEDDED, **ON_KAFKA}
 
@@ -80,12 +86,13 @@ def main() -> None:
             bar.update(inner, description=what, completed=done, total=total)
 
         run = Run(chosen, asked.seed, Path(scratch), asked.kafka, profiler, tell)
-        for part in parts:
-            bar.update(whole, description=f"[bold]{part}")
-            for result in PARTS[part](run):
-                results.append(result)
-                console.print("  ".join(report.cells(result)[:4]), highlight=False)
-            bar.advance(whole)
+        with run.closing:
+            for part in parts:
+                bar.update(whole, description=f"[bold]{part}")
+                for result in PARTS[part](run):
+                    results.append(result)
+                    console.print("  ".join(report.cells(result)[:4]), highlight=False)
+                bar.advance(whole)
     if profiler is not None:
         profiler.dump_stats(asked.profile)
     title = f"{chosen.events:,} events a timed row, best of {chosen.repeats}, seed {asked.seed}"

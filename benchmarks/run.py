@@ -8,7 +8,7 @@ from __future__ import annotations
 import cProfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -54,6 +54,7 @@ class Run:
         self.kafka = kafka
         self.profiler = profiler
         self.tell = tell
+        self.closing = ExitStack()
         self._names = 0
         self._made: dict[str, Any] = {}
 

@@ -55,11 +55,14 @@ def envelope(name: str, subject: str, n: int) -> Envelope:
 
 
 def events(
-    count: int, seed: int, subjects: int = SUBJECTS, kept: int | None = None
+    count: int, seed: int, subjects: int = SUBJECTS, kept: int | None = None, prefix: str = ""
 ) -> Iterator[Said]:
-    """`count` events in publishing order; of them those of the first `kept` subjects."""
+    """`count` events in publishing order; of them those of the first `kept` subjects.
+
+    Ids begin with the prefix, so that several workloads can go into one store.
+    """
     rng = random.Random(seed)
-    streams = [_Stream(f"s{n}", random.Random(f"{seed}/{n}")) for n in range(subjects)]
+    streams = [_Stream(f"s{n}", random.Random(f"{seed}/{n}"), prefix) for n in range(subjects)]
     for n in range(count):
         subject = rng.randrange(subjects)
         if kept is None or subject < kept:
@@ -69,14 +72,16 @@ def events(
 class _Stream:
     """One subject's events; what they refer to is the subject's own."""
 
-    def __init__(self, subject: str, rng: random.Random) -> None:
+    def __init__(self, subject: str, rng: random.Random, prefix: str) -> None:
         self._subject = subject
+        self._prefix = prefix
         self._rng = rng
         self._quotable: list[tuple[str, str]] = []
         self._facts: list[str] = []
 
     def event(self, n: int) -> Said:
-        common, rng = envelope(f"e{n}", self._subject, n), self._rng
+        name, rng = f"{self._prefix}e{n}", self._rng
+        common = envelope(name, self._subject, n)
         draw = rng.random()
         if draw >= 0.96 and self._quotable:
             target, _ = self._quotable.pop(rng.randrange(len(self._quotable)))
@@ -84,16 +89,15 @@ class _Stream:
         if draw >= 0.90 and self._facts:
             return Kind.RETRACTION, Retraction(common, rng.choice(self._facts), "wrong")
         if draw >= 0.60 and self._quotable:
-            self._facts.append(f"f{n}")
+            fact = f"{self._prefix}f{n}"
+            self._facts.append(fact)
             source, quote = rng.choice(self._quotable)
             entity, attribute = f"thing {rng.randrange(20)}", rng.choice(("state", "place"))
             word = rng.choice(WORDS)
-            return Kind.ASSERTION, assertion(
-                common, f"f{n}", entity, attribute, word, source, quote
-            )
+            return Kind.ASSERTION, assertion(common, fact, entity, attribute, word, source, quote)
         words = " ".join(rng.choice(WORDS) for _ in range(rng.randrange(30, 60)))
         content = f"note {n}: {words}"[: rng.randrange(200, 400)]
-        self._quotable.append((f"e{n}", f"note {n}:"))
+        self._quotable.append((name, f"note {n}:"))
         return Kind.OBSERVATION, observation(common, content)
 
 
