@@ -12,12 +12,13 @@
     serve.json       how other processes reach it, while `serve` runs
 
 Anchors stand outside, in the user's state directory, so that an older copy of the directory shows.
+What is missing, unreadable or newer than this software is named with its path and what to type;
+nothing that was there is ever made afresh in silence.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import uuid
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ from pathlib import Path
 
 import msgspec
 
-from schemas.errors import StoreLocked, Unavailable
+from schemas.errors import StoreLocked, StoreUnusable, Unavailable
 from schemas.files import replace, write_new
 
 FORMAT = 1
@@ -39,6 +40,18 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     id: str
     partitions: int
+
+
+class _Written(msgspec.Struct):
+    """As much of `mnemolog.json` as every version can read."""
+
+    format: int
+
+
+class _Current(msgspec.Struct):
+    """`state/CURRENT`."""
+
+    generation: str
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -55,6 +68,7 @@ class DataDirectory:
         self.path = path
         self._env = env
         self._lock: int | None = None
+        self.rebuild = f"type: mnemolog --data {path} replay"
 
     @property
     def exists(self) -> bool:
@@ -76,7 +90,6 @@ class DataDirectory:
             raise Unavailable(
                 "data", f"{self.path} is not empty and no data directory", "choose an empty one"
             )
-        self.path.mkdir(parents=True, exist_ok=True)
         manifest = Manifest(FORMAT, uuid.uuid4().hex, partitions)
         write_new(self.path / "mnemolog.json", msgspec.json.encode(manifest) + b"\n")
         return self.manifest()
@@ -85,8 +98,15 @@ class DataDirectory:
         """What was fixed at creation; `Unavailable` if it cannot be read or is newer."""
         path = self.path / "mnemolog.json"
         try:
-            manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+            content = path.read_bytes()
+            if msgspec.json.decode(content, type=_Written).format > FORMAT:
+                raise self._newer(content)
+            return msgspec.json.decode(content, type=Manifest)
         except FileNotFoundError:
+            if self.opened or (self.path / "log").exists():
+                raise Unavailable(
+                    "data", f"{path} is missing", "restore it from a backup"
+                ) from None
             raise Unavailable(
                 "data",
                 f"{self.path} is no data directory",
@@ -94,27 +114,25 @@ class DataDirectory:
             ) from None
         except (OSError, msgspec.MsgspecError) as error:
             raise Unavailable("data", f"{path}: {error}", "restore it from a backup") from error
-        if manifest.format > FORMAT:
-            raise Unavailable(
-                "data",
-                f"{self.path} has format {manifest.format}, newer than this software",
-                "use the version that wrote it, or a newer one",
-            )
-        return manifest
+
+    def _newer(self, content: bytes) -> Unavailable:
+        written = msgspec.json.decode(content, type=_Written).format
+        return Unavailable(
+            "data",
+            f"{self.path} has format {written}, newer than this software, which knows {FORMAT}",
+            "use the version that wrote it, or a newer one",
+        )
 
     def acquire(self) -> None:
         """Take the directory for this process; `StoreLocked` if another holds it."""
-        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
+            self._lock = take(self.path / "lock")
+        except BlockingIOError as error:
             raise StoreLocked(
                 "data",
-                f"another process uses {self.path}",
+                f"{error} uses {self.path}",
                 "stop it, or go through it: --url, or the same --data while it serves",
             ) from None
-        self._lock = handle
 
     def release(self) -> None:
         """Give it back; idempotent."""
@@ -153,7 +171,7 @@ class DataDirectory:
 
     def mark_opened(self) -> None:
         """Remember that log and vault exist."""
-        (self.path / "opened").touch()
+        write_new(self.path / "opened", b"")
 
     # Generations of projections
 
@@ -161,13 +179,56 @@ class DataDirectory:
         """The projections in use."""
         current = self.path / "state" / "CURRENT"
         try:
-            name = json.loads(current.read_text())["generation"]
+            name = msgspec.json.decode(current.read_bytes(), type=_Current).generation
+            if not name.isdecimal():
+                raise msgspec.ValidationError(f"{name} is no generation")
         except FileNotFoundError:
             name = "0"
-            current.parent.mkdir(parents=True, exist_ok=True)
-            self.use_generation("0")
-        return self.path / "state" / str(name)
+            self.use_generation(name)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise StoreUnusable("projections", f"{current}: {error}", self.rebuild) from error
+        return self.path / "state" / name
+
+    def give_up_projections(self) -> None:
+        """Have the next start rebuild them; the old ones go then. Nobody may hold the directory."""
+        self.acquire()
+        try:
+            used = [
+                int(one.name) for one in (self.path / "state").iterdir() if one.name.isdecimal()
+            ]
+            self.use_generation(str(max(used, default=-1) + 1))
+        finally:
+            self.release()
 
     def use_generation(self, name: str) -> None:
         """Switch to another generation, atomically."""
-        replace(self.path / "state" / "CURRENT", json.dumps({"generation": name}).encode())
+        replace(self.path / "state" / "CURRENT", msgspec.json.encode(_Current(name)))
+
+
+def take(path: Path) -> int:
+    """A lock file's handle, held for this process until it is closed; the file names the process.
+
+    Raises `BlockingIOError` saying who holds it, or `Unavailable` if it cannot be made.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Unavailable(
+            "data",
+            f"cannot use {path}: {error.strerror}",
+            f"make {path.parent} writable for this user: see its rights, and how it is mounted",
+        ) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+    except BlockingIOError:
+        holder = os.pread(handle, 20, 0).decode()
+        os.close(handle)
+        raise BlockingIOError(f"process {holder}" if holder else "another process") from None
+    except OSError as error:
+        os.close(handle)
+        raise Unavailable(
+            "data", f"cannot write {path}: {error.strerror}", "free the disk or mend it"
+        ) from error
+    return handle

@@ -104,7 +104,7 @@ class EmbeddedDoor:
         if not directory.exists and create:
             directory.init(partitions)
         directory.manifest()
-        master = MasterKey.load(path, os.environ)
+        master = MasterKey.load(path, os.environ, create=not directory.opened)
         return cls(Embedded(directory, master), master)
 
     def app(self) -> Any:

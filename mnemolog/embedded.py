@@ -2,7 +2,9 @@
 
 One thread admits for all partitions, in batches made smaller while somebody waits; readers take a
 partition's lock only while they read, admission only while it commits. A partition whose ledger is
-damaged is named and no longer read; the others go on.
+damaged is named and no longer read; the others go on. While nothing can be written (a full disk)
+nothing is acknowledged and the process is not ready; it tries by itself until writing goes on, and
+then starts from what log and stores hold, as after a crash.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import structlog
@@ -19,6 +21,7 @@ import structlog
 from gateway.backend import Published, Reach
 from mnemolog.anchoring import Anchoring, check_folded
 from mnemolog.data_directory import DataDirectory
+from mnemolog.folding import catch_up, open_projection
 from mnemolog.parts import Part, Turnstile
 from mnemolog.verdicts import Verdicts
 from processors.admission import Admission, Rules
@@ -26,9 +29,8 @@ from processors.due import due_controls
 from processors.verify import verify_partitions
 from projections.anchors import FileAnchors
 from projections.follower import Follower
-from projections.kv_rocks import RocksStore
 from projections.log_rocks import RocksLog
-from projections.ports import KeyValueStore, Log, LogRecord, Vault
+from projections.ports import KeyValueStore, LogRecord
 from projections.rows import ReceiptRow
 from projections.state import Reader
 from projections.vault import RocksVault
@@ -54,6 +56,7 @@ log = structlog.get_logger()
 BATCH = 500
 RECENT = 20_000
 SCHEDULE_S = 1.0
+RETRY_S = 1.0
 ANCHOR_S = 1.0
 
 
@@ -75,6 +78,10 @@ class _Admitting(Part):
         self.admission = admission
         self.switch(admission.follower)
 
+    def close(self) -> None:
+        """Let the store go."""
+        self.follower.store.close()
+
 
 class Embedded:
     """A `gateway.backend.Backend` over a data directory. Close it to let the directory go."""
@@ -95,15 +102,15 @@ class Embedded:
         self._keep_intake = keep_intake
         self._changed = threading.Condition()
         self._parts: list[_Admitting] = []
-        self._log: Log | None = None
-        self._vault: Vault | None = None
+        self._trouble: Unavailable | None = None
+        self._held = ExitStack()  # closes what is open, last first, whichever of it fails to close
         directory.acquire()
+        self._held.callback(directory.release)
         try:
             self._open(master)
-            self._resume()
+            self._resume(self._parts)
         except BaseException:
-            self._close_parts()
-            directory.release()
+            self._held.close()
             raise
         self._admitting = threading.Lock()
         self._stop = threading.Event()
@@ -129,12 +136,12 @@ class Embedded:
         self._gateway_signer = built_in_signer(master, GATEWAY)
         self._agents_signer = built_in_signer(master, AGENTS)
         fresh = not directory.opened
-        self.log = self._log = RocksLog(
+        self.log = RocksLog(
             path / "log", self.partitions, lambda: self._clock() // 1000, create=fresh
         )
-        self.vault = self._vault = RocksVault(
-            path / "vault", master.derive("record-keys"), create=fresh
-        )
+        self._held.callback(self.log.close)
+        self.vault = RocksVault(path / "vault", master.derive("record-keys"), create=fresh)
+        self._held.callback(self.vault.close)
         directory.mark_opened()
         self.anchoring = Anchoring(
             *(
@@ -142,14 +149,20 @@ class Embedded:
                 for at in (directory.anchors_path(), directory.anchored_path())
             )
         )
+        self._held.callback(self.anchoring.close)
         self._verdicts = Verdicts(path / "damage.json")
         generation = directory.generation()
         _remove_others(generation)
+        if not generation.exists():
+            self._verdicts.rebuilt(())
         for number in range(self.partitions):
             lock = threading.RLock()
-            store = RocksStore(generation / f"p{number}", create=True)
+            at = generation / f"p{number}"
+            store = open_projection(at, directory.rebuild, known=not fresh)
             admission = self._admission(number, Turnstile(store, lock))
-            self._parts.append(_Admitting(admission.follower, admission, lock, self._changed))
+            part = _Admitting(admission.follower, admission, lock, self._changed)
+            self._held.callback(part.close)
+            self._parts.append(part)
 
     def _follower(self, number: int, store: KeyValueStore) -> Follower:
         return Follower(number, self.log, self.topics.ledger, store, self.vault, self.hasher)
@@ -164,8 +177,8 @@ class Embedded:
             self._rules,
         )
 
-    def _resume(self) -> None:
-        for part in self._parts:
+    def _resume(self, parts: Sequence[_Admitting]) -> None:
+        for part in parts:
             try:
                 self._take_up(part)
             except LedgerCorrupt as error:
@@ -176,7 +189,7 @@ class Embedded:
     def _take_up(self, part: _Admitting) -> None:
         """Fold on and settle what is due, unless the ledger is not what it was."""
         check_folded(part.follower)
-        part.follower.catch_up()
+        catch_up(part.follower)
         self.anchoring.check(part.follower)
         part.admission.resume()
         part.note()
@@ -235,7 +248,11 @@ class Embedded:
         for (kind, partition), indexes in batches.items():
             payloads = [self._codec.encode(kind, events[index][1]) for index in indexes]
             records = [(payload, tuple(signer.sign(kind, payload))) for payload in payloads]
-            offsets = self.log.append(self.topics.intake[kind], partition, records)
+            try:
+                offsets = self.log.append(self.topics.intake[kind], partition, records)
+            except Unavailable as error:
+                self._in_trouble(error)
+                raise
             for index, offset in zip(indexes, offsets, strict=True):
                 placed[index] = Published(partition, kind, offset)
         return [placed[index] for index in range(len(events))]
@@ -272,6 +289,8 @@ class Embedded:
     def problems(self) -> list[str]:
         """Why this process is not ready."""
         found = [str(part.damage) for part in self._parts if part.damage is not None]
+        if self._trouble is not None:
+            found.append(str(self._trouble))
         if self._threads and not all(thread.is_alive() for thread in self._threads):
             found.append("a background thread has stopped; restart the process")
         return found
@@ -293,7 +312,11 @@ class Embedded:
         old = self._directory.generation()
         new = old.parent / str(int(old.name) + 1)
         shutil.rmtree(new, ignore_errors=True)
-        stores = [RocksStore(new / f"p{number}", create=True) for number in range(self.partitions)]
+        rebuild = self._directory.rebuild
+        stores = [
+            open_projection(new / f"p{number}", rebuild, known=False)
+            for number in range(self.partitions)
+        ]
         try:
             rebuilt = [self._follower(number, store) for number, store in enumerate(stores)]
             self._fold_all(rebuilt, progress)
@@ -344,12 +367,31 @@ class Embedded:
     def _admit(self) -> None:
         anchored = 0.0
         while not self._stop.is_set():
-            ends = self._intake_ends()
-            if not self.admit_once():
-                self.log.wait(ends, 0.2)
-            if time.monotonic() - anchored > ANCHOR_S:
-                anchored = time.monotonic()
-                self._anchor()
+            try:
+                if self._trouble is not None:
+                    self._recover()
+                ends = self._intake_ends()
+                if not self.admit_once():
+                    self.log.wait(ends, 0.2)
+                if time.monotonic() - anchored > ANCHOR_S:
+                    anchored = time.monotonic()
+                    self._anchor()
+            except Unavailable as error:
+                self._in_trouble(error)
+                self._stop.wait(RETRY_S)
+
+    def _in_trouble(self, error: Unavailable) -> None:
+        if self._trouble is None:
+            log.error("not admitting", error=str(error))
+        self._trouble = error
+
+    def _recover(self) -> None:
+        """Go on once everything can be written: what the ledger took meanwhile is folded first."""
+        self.log.probe()
+        with self._admitting:
+            self._resume([part for part in self._parts if part.damage is None])
+        self._trouble = None
+        log.info("admitting again")
 
     def _intake_ends(self) -> dict[tuple[str, int], int]:
         return {
@@ -429,18 +471,8 @@ class Embedded:
         self._stop.set()
         for thread in self._threads:
             thread.join()
-        self._anchor()
-        self.anchoring.close()
-        self._close_parts()
-        self._directory.release()
-
-    def _close_parts(self) -> None:
-        for part in self._parts:
-            part.follower.store.close()
-        if self._vault is not None:
-            self._vault.close()
-        if self._log is not None:
-            self._log.close()
+        with self._held:
+            self._anchor()
 
 
 def _remove_others(generation: Path) -> None:

@@ -31,6 +31,8 @@ _MAX_HEADER = 65_535
 
 def encode_record(append_ms: int, value: bytes | None, headers: Headers) -> bytes:
     """Stored bytes of a record; see the layout above."""
+    if not headers and value is not None:
+        return b"%b\1%b" % (_HEAD.pack(append_ms, 0), value)
     parts = [_HEAD.pack(append_ms, len(headers))]
     for name, content in headers:
         raw = name.encode()
@@ -189,6 +191,10 @@ class RocksLog:
             return self._changed.wait_for(
                 lambda: any(self.end(*key) > end for key, end in ends.items()), timeout
             )
+
+    def probe(self) -> None:
+        """Write something that changes nothing; `Unavailable` if nothing can be written."""
+        self._store.write({b"I": self._identity.encode()}, sync=True)
 
     def close(self) -> None:
         """Let the directory go and wake who waits."""

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.progress import Progress
 
 from gateway.http.server import bind, serve
-from mnemolog.cli.session import NEGATIVE, Kafka, say, session
+from mnemolog.cli.session import NEGATIVE, Kafka, Session, note, say, session
 from mnemolog.data_directory import DEFAULT_PARTITIONS
 from mnemolog.demo import run_demo
 from mnemolog.doctor import examine
 from mnemolog.doors import EmbeddedDoor
 from schemas import answers
-from schemas.errors import Unavailable, invalid
+from schemas.errors import StoreUnusable, Unavailable, invalid
 from schemas.kinds import TIER_OF_WORD, Role
 from schemas.policy import load
 from schemas.registry import Grant, RegistryFile
@@ -83,15 +83,26 @@ def tell_verification(found: answers.Verification) -> None:
 def replay(context: typer.Context) -> None:
     """Rebuild the projections from the ledger, then switch to them at once."""
     asked = session(context)
+    try:
+        done = _replay(asked)
+    except StoreUnusable as error:
+        note(f"{error.part}: {error.detail}: given up")
+        asked.directory.give_up_projections()
+        with asked.door() as door:  # opening it has rebuilt them
+            found = door.verify(deep=False)
+        done = {str(one.partition): one.entries for one in found.partitions}
+    plain = {"entries": sum(done.values()), "partitions": done}
+    asked.answer(plain, lambda: say(f"rebuilt from {plain['entries']} entries"))
+
+
+def _replay(asked: Session) -> dict[str, int]:
     console = Console(file=sys.stderr)
     with (
         asked.door() as door,
         Progress(console=console, disable=not sys.stderr.isatty(), transient=True) as bar,
     ):
         task = bar.add_task("replay", total=None)
-        done = door.replay(lambda folded, total: bar.update(task, completed=folded, total=total))
-    plain = {"entries": sum(done.values()), "partitions": done}
-    asked.answer(plain, lambda: say(f"rebuilt from {plain['entries']} entries"))
+        return door.replay(lambda folded, total: bar.update(task, completed=folded, total=total))
 
 
 def serve_(

@@ -52,10 +52,8 @@ class Session(msgspec.Struct):
         return DataDirectory(self.data, os.environ)
 
     def master(self, *, create: bool = True) -> MasterKey:
-        """The master key of the data directory."""
-        if create:
-            self.data.mkdir(parents=True, exist_ok=True)
-        return MasterKey.load(self.data, os.environ, create=create)
+        """The master key of the data directory; made if `create`, unless there has been one."""
+        return MasterKey.load(self.data, os.environ, create=create and not self.directory.opened)
 
     @contextmanager
     def door(self, *, create: bool = False) -> Iterator[Door]:
