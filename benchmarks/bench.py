@@ -23,7 +23,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks import admission, asking, gateway, kafka, ledger, report, workers
+from benchmarks import admission, asking, crowded, gateway, kafka, ledger, report, workers
 from benchmarks.results import Result
 from benchmarks.run import QUICK, Run, sizes
 
@@ -37,6 +37,7 @@ EMBEDDED: dict[str, Rows] = {
     "recall": asking.recall,
     "release": asking.release,
     "beside": asking.beside,
+    "crowded": crowded.rows,
 }
 ON_KAFKA: dict[str, Rows] = {
     "kafka": kafka.rows,
