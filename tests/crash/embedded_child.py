@@ -15,15 +15,14 @@ from typing import Any, NamedTuple
 from mnemolog import embedded
 from mnemolog.data_directory import DataDirectory
 from mnemolog.embedded import Embedded
-from projections.follower import Follower
 from projections.ports import LogRecord
-from schemas.entry import NO_FOLLOW_UP, parse_entry
+from schemas.entry import parse_entry
 from schemas.master import MasterKey
 from schemas.principals import Registry
 from schemas.sealing import SeededKeys
 from schemas.topics import TopicNames
 from tests.core.harness import START
-from tests.crash.feed import Feed, callers
+from tests.crash.feed import Feed, callers, unanswered
 from tests.crash.fuse import Fuse, fused
 
 TOPICS = TopicNames()
@@ -161,31 +160,23 @@ def _report(runtime: Embedded, told: Feed) -> dict[str, Any]:
     """What stands there in the end, in forms that can be compared."""
     (follower,) = [part.follower for part in runtime._parts]
     found = runtime.verify(deep=True)
+    places = [
+        (kind, offset)
+        for kind, topic in TOPICS.intake.items()
+        for offset in range(runtime.log.end(topic, 0))
+    ]
+    entries = [parse_entry(record.value) for record in _all(runtime, TOPICS.ledger)]
     intake = [record for topic in TOPICS.intake.values() for record in _all(runtime, topic)]
     return {
         "verification": [found.ok, [finding.detail for finding in found.damage]],
         "answers": told.differences(intake, TOPICS, [follower]) if intake else [],
-        "unanswered": unanswered(runtime, follower),
-        "ledger": _digest([record.value for record in _all(runtime, TOPICS.ledger)]),
+        "unanswered": unanswered(entries, places),
+        "ledger": _digest([entry.stored for entry in entries]),
         "rows": _rows(runtime),
         "keys": _keys(runtime),
         "intake": len(intake),
         "generations": len([path for path in _state(runtime).iterdir() if path.is_dir()]),
     }
-
-
-def unanswered(runtime: Embedded, follower: Follower) -> list[str]:
-    """Intake places that have no entry, or more than one that is no follow-up."""
-    headers = [parse_entry(r.value).header for r in _all(runtime, follower.ledger)]
-    answered = [(h.topic, h.offset) for h in headers if h.follows == NO_FOLLOW_UP]
-    wanted = [
-        (kind, offset)
-        for kind, topic in TOPICS.intake.items()
-        for offset in range(runtime.log.end(topic, follower.partition))
-    ]
-    return [
-        f"{kind}/{offset}" for kind, offset in sorted(wanted) if answered.count((kind, offset)) != 1
-    ]
 
 
 def _all(runtime: Embedded, topic: str) -> list[LogRecord]:

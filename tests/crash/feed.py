@@ -7,6 +7,7 @@ recorded: in the order and at the append times that the log gave, with what was 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from msgspec import structs
 
 from projections.follower import Follower
 from projections.ports import LogRecord
+from schemas.entry import NO_FOLLOW_UP, Entry
 from schemas.events import Event
 from schemas.kinds import Kind
 from schemas.master import MasterKey
@@ -73,6 +75,17 @@ class Feed:
                 seen = differences(one, run(one, records), Seen(one, followers))
                 found += [f"seed {self.seed}, history {one.seed}: {words}" for words in seen]
         return found
+
+
+def unanswered(entries: Iterable[Entry], places: Iterable[tuple[int, int]]) -> list[str]:
+    """(kind, offset) places of a partition's intake without an entry of their own, or with two."""
+    headers = [entry.header for entry in entries]
+    answered = Counter((h.topic, h.offset) for h in headers if h.follows == NO_FOLLOW_UP)
+    wanted = Counter(places)
+    wrong = sorted((answered - wanted) + (wanted - answered))
+    return [
+        f"{Kind(kind).word} {offset}: {answered[kind, offset]} entries" for kind, offset in wrong
+    ]
 
 
 class Seen(Core):
