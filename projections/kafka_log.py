@@ -1,7 +1,9 @@
 """The cluster's log: Apache Kafka behind the `Log` port.
 
 The end of a partition comes from the broker's offsets and its end-of-partition event, never from
-counting: control records of transactions occupy offsets and are never delivered.
+counting: control records of transactions occupy offsets and are never delivered. An event tells the
+end of the moment in which it was queued, perhaps before the last append: only one that stands at
+the asked end, or beyond it, ends a read.
 """
 
 from __future__ import annotations
@@ -76,12 +78,12 @@ class KafkaLog:
         deadline = time.monotonic() + TIMEOUT
         while len(found) < limit:
             ended = False
-            for message in consumer.consume(limit - len(found), 0.1):
+            for message in _arrived(consumer, limit - len(found)):
                 error = message.error()
                 if error is None:
                     found.append(record_of(message))
                 elif error.code() == KafkaError._PARTITION_EOF:
-                    ended = True
+                    ended = (message.offset() or 0) >= end
                 elif not error.retriable():
                     self._consumers.pop((topic, partition))[0].close()
                     raise self._kafka.unavailable(error)
@@ -89,7 +91,7 @@ class KafkaLog:
                 break
             if time.monotonic() > deadline:
                 raise self._kafka.unavailable(f"{topic}/{partition} could not be read in time")
-        after = found[-1].offset + 1 if found else end
+        after = max(found[-1].offset + 1 if found else 0, end if ended else 0)
         self._consumers[topic, partition] = (consumer, after)
         return found
 
@@ -156,6 +158,12 @@ class KafkaLog:
     def _check(self) -> None:
         if not self._open:
             raise closed("log")
+
+
+def _arrived(consumer: Consumer, limit: int) -> list[Message]:
+    """The next messages that are there, waiting for the first alone."""
+    messages = consumer.consume(1, 0.1)
+    return messages + consumer.consume(limit - 1, 0) if messages and limit > 1 else messages
 
 
 def record_of(message: Message) -> LogRecord:
