@@ -58,7 +58,7 @@ class KafkaPublisher:
                 "compression.type": "lz4",
                 "message.max.bytes": INTAKE_MAX_BYTES,
                 "delivery.timeout.ms": int(TIMEOUT_S * 1000),
-                "log_level": 3,
+                "log_level": 2,  # a failure is raised, not a line for each attempt to reconnect
             }
         )
 

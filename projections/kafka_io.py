@@ -3,17 +3,21 @@
 Producing means acknowledged by all in-sync replicas, in order, or an error that names the broker.
 Offsets are asked of an admin client, which is not fetching; a consumer never jumps: an offset that
 is not there is an error. `MNEMOLOG_KAFKA_CONFIG` names a properties file that is passed through
-(SASL, TLS).
+(SASL, TLS). While brokers are away clients try again at leisure, and the process says so in one
+line at intervals instead of librdkafka's many.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
@@ -21,7 +25,11 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from projections.ports import Headers
 from schemas.errors import Unavailable
 
+log = structlog.get_logger()
+
 TIMEOUT = 30.0
+TELL_S = 10.0  # between two lines about one outage
+OVER_S = 10.0  # without an error for so long, and the outage is over
 _MOVING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -45,7 +53,47 @@ class KafkaSettings(NamedTuple):
 
     def client(self, **own: Any) -> dict[str, Any]:
         """librdkafka's configuration."""
-        return {"bootstrap.servers": self.bootstrap, **self.extra, **own}
+        return {
+            "bootstrap.servers": self.bootstrap,
+            "reconnect.backoff.ms": 250,
+            "reconnect.backoff.max.ms": 2_000,
+            "log_level": 2,  # no line for each attempt to reconnect: `Outage` tells of them
+            "error_cb": outage_of(self.bootstrap),
+            **self.extra,
+            **own,
+        }
+
+
+class Outage:
+    """Says that brokers do not answer: at once, then every `TELL_S` seconds while it lasts."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._lock = threading.Lock()
+        self._since = self._last = self._told = float("-inf")
+
+    def __call__(self, error: KafkaError) -> None:
+        """What a client of this process met, on whichever thread."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._last > OVER_S:
+                self._since, self._told = now, float("-inf")
+            self._last = now
+            if now - self._told < TELL_S:
+                return
+            self._told = now
+        log.warning(
+            "a broker does not answer; trying again",
+            broker=self._bootstrap,
+            seconds=round(now - self._since),
+            error=error.str(),
+        )
+
+
+@cache
+def outage_of(bootstrap: str) -> Outage:
+    """One for all clients that a process has of a cluster."""
+    return Outage(bootstrap)
 
 
 def _properties(path: Path) -> dict[str, str]:
@@ -79,11 +127,10 @@ class Kafka:
                     "message.max.bytes": 8 * 1024 * 1024,
                     "queue.buffering.max.messages": 200_000,
                     "delivery.timeout.ms": int(TIMEOUT * 1000),
-                    "log_level": 3,
                 }
             )
         )
-        self.admin = AdminClient(settings.client(log_level=3))
+        self.admin = AdminClient(settings.client())
 
     def unavailable(self, what: object) -> Unavailable:
         """A broker's failure, with what to do."""
@@ -184,7 +231,6 @@ class Kafka:
                     "enable.partition.eof": True,
                     "fetch.wait.max.ms": 20,
                     "fetch.message.max.bytes": 8 * 1024 * 1024,
-                    "log_level": 3,
                     **own,
                 }
             )
