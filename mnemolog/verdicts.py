@@ -21,6 +21,7 @@ from schemas.answers import Finding, Verification
 from schemas.errors import LedgerCorrupt, Unavailable
 from schemas.files import replace
 
+OF_PROJECTIONS = ("projection", "scope_head")
 P = TypeVar("P", bound=Part)
 
 
@@ -63,7 +64,7 @@ class Verdicts:
 
     def rebuilt(self, parts: Iterable[Part]) -> None:
         """The projections were folded anew and exchanged."""
-        self._keep({p: one for p, one in self._held.items() if one.what != "projection"})
+        self._keep({p: one for p, one in self._held.items() if one.what not in OF_PROJECTIONS})
         self.stop(parts)
 
     def settle(

@@ -39,11 +39,13 @@ class Flaw(NamedTuple):
 
 
 class Ignored(NamedTuple):
-    """An entry beside the chain: its place in it, its predecessor, its place in the log."""
+    """An entry beside the chain: where it would stand in it, and where it stands in the log."""
 
+    hash: bytes
     sequence: int
     previous: bytes
     offset: int
+    resent: bool
 
 
 class Chain:
@@ -54,12 +56,11 @@ class Chain:
         self.count = 0
         self.head = GENESIS
         self.flaws: list[Flaw] = []
-        self.ignored: dict[bytes, Ignored] = {}
-        self.skipped = 0
-        self.resent = 0
+        self.ignored: list[Ignored] = []
         self.broken = False
         self._stranger: Entry | None = None
         self._hashes = bytearray()
+        self._beside: dict[bytes, Ignored] = {}
         self._recorded_at = -(2**63)
 
     def hash_at(self, sequence: int) -> bytes | None:
@@ -117,9 +118,10 @@ class Chain:
             self.head, self.count = entry.hash, header.sequence + 1
             return True
         if self._seen(entry):
-            self.skipped += 1
-            self.resent += self.hash_at(header.sequence) == entry.hash
-            self.ignored[entry.hash] = Ignored(header.sequence, header.previous, record.offset)
+            resent = self.hash_at(header.sequence) == entry.hash
+            one = Ignored(entry.hash, header.sequence, header.previous, record.offset, resent)
+            self.ignored.append(one)
+            self._beside[entry.hash] = one
         else:
             self._break(Flaw(self.count, "chain", _says(entry, record)), entry)
         return False
@@ -129,7 +131,7 @@ class Chain:
         before, previous = entry.header.sequence - 1, entry.header.previous
         if before < 0:
             return before == -1 and previous == GENESIS
-        return self.hash_at(before) == previous or previous in self.ignored
+        return self.hash_at(before) == previous or previous in self._beside
 
     def _break(self, flaw: Flaw, stranger: Entry | None = None) -> None:
         self.flaws.append(flaw)
@@ -141,20 +143,23 @@ class Chain:
         stranger, at = self._stranger, self.count
         if stranger is None:
             return
+        next_at, before_stranger = None, False
         for record in rest:
             try:
                 entry = parse_entry(record.value)
             except MalformedEntry:
                 continue
+            before_stranger = before_stranger or entry.hash == stranger.header.previous
             if entry.header.previous == self.head and entry.header.sequence == at:
-                detail = (
-                    f"it stands at log offset {record.offset}, after entry "
-                    f"{stranger.header.sequence}, which it should precede"
-                )
-                self.flaws[-1] = Flaw(at, "reordered", detail)
-                return
+                next_at = record.offset
         missing = stranger.header.sequence - at
-        if missing > 0:
+        if next_at is not None and before_stranger:
+            detail = (
+                f"it stands at log offset {next_at}, after entry {stranger.header.sequence}, "
+                "which it should precede"
+            )
+            self.flaws[-1] = Flaw(at, "reordered", detail)
+        elif missing > 0 and next_at is None:
             entries = "1 entry is" if missing == 1 else f"{missing} entries are"
             detail = f"{entries} missing: {self.flaws[-1].detail}"
             self.flaws[-1] = Flaw(at, "missing", detail)
@@ -164,9 +169,7 @@ class Chain:
     def fork(self, entry_hash: bytes) -> Ignored | None:
         """The ignored entry at which the way to `entry_hash` leaves the chain, if it does."""
         found = None
-        while (beside := self.ignored.get(entry_hash)) is not None:
-            if self.hash_at(beside.sequence) == entry_hash:
-                break
+        while (beside := self._beside.get(entry_hash)) is not None and not beside.resent:
             found, entry_hash = beside, beside.previous
         return found
 

@@ -103,14 +103,22 @@ def _verify(
         if bodies is not None:
             bodies.check(record)
     walk.found(chain.flaws)
-    if chain.skipped:
-        resent = f", {chain.resent} of them entries of the chain come twice" if chain.resent else ""
-        walk.notice("ignored", f"{chain.skipped} entries of beaten writers or resends{resent}")
-    _check_anchors(walk, anchors, remembered)
+    if chain.ignored:
+        resent = sum(one.resent for one in chain.ignored)
+        beaten = len(chain.ignored) - resent
+        walk.notice("ignored", f"{beaten} entries of beaten writers, {resent} that came twice")
+    scopes = _check_anchors(walk, anchors, remembered)
     _check_store(walk)
+    if not walk.damage:
+        walk.found(
+            flaw
+            for scope16, head in scopes.items()
+            if (flaw := scope_flaw(follower, scope16, head)) is not None
+        )
     if bodies is not None and deep is not None:
-        walk.found(bodies.flaws())
-        if not chain.broken:
+        unread = list(bodies.flaws())
+        walk.found(unread)
+        if not chain.broken and not unread:
             flaws, notices = compare(follower, deep)
             walk.found(flaws)
             for flaw in notices:
@@ -118,15 +126,17 @@ def _verify(
     return walk
 
 
-def _check_anchors(walk: _Partition, anchors: Anchors, remembered: Anchors | None) -> None:
-    """Hold the anchors against the chain, and the scopes' own against the store."""
+def _check_anchors(
+    walk: _Partition, anchors: Anchors, remembered: Anchors | None
+) -> dict[bytes, Anchor]:
+    """Hold the partition's anchor against the chain; its scopes' own, if so much was folded."""
     partition, chain = walk.partition, walk.chain
     try:
         heads = anchors.all(partition)
         before = None if remembered is None else remembered.read(partition)
     except LedgerCorrupt as error:
         walk.found([Flaw(error.sequence, error.what, error.detail)])
-        return
+        return {}
     anchor = heads.pop(b"", None)
     walk.found(memory_flaws(anchor, before, anchors.exclusive))
     seen = newest(anchor, before)
@@ -134,8 +144,8 @@ def _check_anchors(walk: _Partition, anchors: Anchors, remembered: Anchors | Non
         walk.found(_beside(*seen, chain))
     elif chain.count:
         walk.notice("no_anchor", "there is no anchor: the ledger is trusted as found")
-    flaws = (scope_flaw(walk.follower, scope16, head) for scope16, head in heads.items())
-    walk.found(flaw for flaw in flaws if flaw is not None)
+    folded = walk.follower.checkpoint().count
+    return heads if anchor is not None and anchor.entries <= folded else {}
 
 
 def _beside(seen: Anchor, by: str, chain: Chain) -> Iterator[Flaw]:
@@ -156,12 +166,16 @@ def _check_store(walk: _Partition) -> None:
     walk.found(flaws)
     if flaws or chain.broken:
         return
-    beside = [
-        (entry_hash, one)
-        for entry_hash, one in chain.ignored.items()
-        if one.offset < checkpoint.next_offset
-    ]
-    for entry_hash, one in beside:
-        if follower.reader.row(keys.beaten(entry_hash)) is None:
+    beside = [one for one in chain.ignored if one.offset < checkpoint.next_offset]
+    for one in beside:
+        if follower.reader.row(keys.beaten(one.hash)) is None:
+            what = "duplicated" if one.resent else "injected"
             detail = f"it was put in at log offset {one.offset} after the ledger was folded"
-            walk.found([Flaw(one.sequence, "injected", detail)])
+            walk.found([Flaw(one.sequence, what, detail)])
+            return
+    if len(beside) != checkpoint.ignored:
+        detail = (
+            f"{len(beside)} records stand beside the chain where {checkpoint.ignored} did when it "
+            "was folded"
+        )
+        walk.found([Flaw(None, "ignored", detail)])

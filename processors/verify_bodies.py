@@ -4,7 +4,8 @@ Rules
 - A body opens under its own key with its header as associated data, and decodes.
 - A witness that was found good is so still: its source is an observation of the ledger, and the
   quote at its span has the digest that the witness keeps.
-- A key may only be gone where a later entry of the chain replaced the body.
+- A key that is there can be unwrapped; one may only be gone where a later entry of
+  the chain replaced the body.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from processors.chain import Flaw
 from projections.ports import LogRecord, Vault
 from schemas.bodies import AssertionBody, Check, ObservationBody, decode_body, with_quote_key
 from schemas.entry import NONE16, Entry, parse_entry
+from schemas.errors import Unavailable
 from schemas.kinds import Decision
 from schemas.sealing import quote_digest, unseal
 
@@ -39,7 +41,11 @@ class Bodies:
         entry = parse_entry(record.value)
         header = entry.header
         self._followed.add(header.follows)
-        (key,) = self._vault.get_many([header.key_id])
+        try:
+            (key,) = self._vault.get_many([header.key_id])
+        except Unavailable as error:
+            self._flaw(entry, "key", error.detail)
+            return
         if key is None:
             if header.key_id != NONE16:
                 self._unopened[header.sequence] = header.decision
