@@ -17,10 +17,12 @@ import tempfile
 import time
 from collections.abc import Sequence
 
+import numpy as np
 from rocksdict import Options, Rdict
 
-from projections.lexical import search
+from projections.lexical import Tail, search
 from projections.postings import BLOCK, build_block
+from projections.terms import Texts
 from projections.text import tokens
 
 SCOPE = b"\0" * 16
@@ -28,38 +30,42 @@ QUERIES = 200
 
 
 class Rows:
-    """One scope in a RocksDB directory, with its tail in memory."""
+    """One scope in a RocksDB directory, with its tail in memory and nothing hidden."""
 
     def __init__(self, path: str) -> None:
         self._db = Rdict(path, Options(raw_mode=True))
-        self._blocks = 0
-        self._tail: list[tuple[int, str]] = []
+        self.count = 0
+        self.tail = Tail(np.empty(0, np.int64), Texts(()))
 
     def add_block(self, texts: Sequence[str]) -> float:
         """Build and store one block; the seconds that building took."""
         start = time.perf_counter()
-        rows = build_block(self._blocks, texts)
+        rows = build_block(self.count, texts)
         seconds = time.perf_counter() - start
         for key, row in rows.items():
-            self._db[self._key(SCOPE, self._blocks, key)] = row
-        self._blocks += 1
+            self._db[self._key(SCOPE, self.count, key)] = row
+        self.count += 1
         return seconds
 
     def finish(self, texts: Sequence[str]) -> None:
         """Take the texts after the last block as tail."""
-        self._tail = list(enumerate(texts, self._blocks * BLOCK))
+        first = self.count * BLOCK
+        self.tail = Tail(np.arange(first, first + len(texts)), Texts(texts))
         self._db.flush()
 
-    def tail(self, scope: bytes) -> list[tuple[int, str]]:
-        return self._tail
-
-    def block_count(self, scope: bytes) -> int:
-        return self._blocks
-
-    def block_rows(self, scope: bytes, keys: Sequence[tuple[int, bytes]]) -> list[bytes | None]:
-        rows = self._db.get([self._key(scope, block, key) for block, key in keys])
+    def rows(self, keys: Sequence[tuple[int, bytes]]) -> list[bytes | None]:
+        """Stored rows of blocks."""
+        rows = self._db.get([self._key(SCOPE, block, key) for block, key in keys])
         assert rows is not None
         return list(rows)
+
+    def visible(self, ordinals: Sequence[int]) -> set[int]:
+        """All of them."""
+        return set(ordinals)
+
+    def candidate(self, ordinal: int) -> int:
+        """Each for itself."""
+        return ordinal
 
     @staticmethod
     def _key(scope: bytes, block: int, key: bytes) -> bytes:
@@ -94,11 +100,12 @@ def measure(documents: int, rng: random.Random) -> str:
         blocks = max(0, documents - 1) // BLOCK
         built = [rows.add_block(texts(BLOCK)) for _ in range(blocks)]
         rows.finish(texts(documents - blocks * BLOCK))
+        every = np.ones(len(rows.tail.ordinals), np.bool_)
         for kind in queries.values():
             times = []
             for query in kind:
                 start = time.perf_counter()
-                search(rows, SCOPE, query, frozenset(), 10)
+                search(rows.tail, every, rows, query, 10)
                 times.append(time.perf_counter() - start)
             line += f"{percentile(times, 50):>10.1f}{percentile(times, 95):>8.1f}"
     return line + (f"{statistics.median(built) / BLOCK * 1e6:>12.1f}" if built else f"{'-':>12}")

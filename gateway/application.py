@@ -24,6 +24,7 @@ from gateway.release import Gate
 from gateway.render import receipt_answer
 from gateway.requests import Filters, RecallQuery, ReleaseQuery
 from gateway.tokens import Cursor, Position, SnapshotPoint, Tokens
+from gateway.views import Views
 from projections.claims import Claim
 from projections.rows import ReceiptRow
 from projections.state import Reader
@@ -56,6 +57,7 @@ class Application:
         self._clock = clock
         self._wait = wait
         self.tokens = Tokens(master.derive("tokens", 64))
+        self._views = Views()
         self._gate = Gate(backend, self.tokens, master.derive("release-records"))
 
     # Writing
@@ -148,7 +150,7 @@ class Application:
         self._after(scope, request.after)
         with self._backend.reading(self._partition(scope)) as reader:
             asked = self._frame(reader, scope, request.valid_at, request)
-            return recall(reader, asked, request, self._hasher, self.tokens)
+            return recall(reader, asked, request, self._hasher, self.tokens, self._views)
 
     def release(self, principal: Principal, scope: Scope, request: ReleaseQuery) -> answers.Release:
         """Whether claims may be stated as fact now."""

@@ -1,30 +1,37 @@
 """Recall: what bears on this? (SPEC §8; the legs of this version: exact and lexical.)
 
-Access is decided first: only visible records are searched, counted and ranked. Legs are fused by
-reciprocal rank (K = 10: on LoCoMo the customary 60 is measurably worse), packed greedily under the
-caller's budgets. Conflicts are one result with all their sides. Recall changes nothing, and the
-same state and request give the same answer.
+Rules
+- Access is decided first: only visible records are searched, counted and ranked. A view of the
+  scope says which these are (`gateway.views`); each one that is served is read and judged again,
+  and if it is not what the view said, the read stops (SPEC §5).
+- Legs rank candidates: a fact, an episode, or a conflict, which is one candidate however many
+  sides it has and is found by the best of them. Legs are fused by reciprocal rank (K = 10: on
+  LoCoMo the customary 60 is measurably worse), packed greedily under the caller's budgets.
+- In a scope that has posting blocks the exact leg knows the facts of the tail and those that the
+  lexical leg came upon; if that had to leave candidates unjudged, the answer is `partial` and says
+  `scope_truncated`.
+- Recall changes nothing, and the same state and request give the same answer.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from gateway.asked import Asked
-from gateway.render import conflict_answer, episode_answer, fact_answer
 from gateway.requests import RecallQuery
+from gateway.serving import Serving
 from gateway.tokens import Tokens
-from projections.fold_assertions import fact_text
+from gateway.views import Names, ScopeView, Views, candidate, names_of
 from projections.lexical import NoSearchableTerms, search
-from projections.lexical_rows import LexicalRows
-from projections.rows import Document
+from projections.lexical_rows import blocks_of, read_block_rows, read_documents
 from projections.state import Reader
-from projections.view import Conflict, Group, Member, episode_visible
+from projections.visible import Sight, Viewer, kind_of
 from schemas import answers
-from schemas.errors import StoreDamaged
 from schemas.normalise import normalise_key
 from schemas.sealing import Hasher
 
@@ -33,36 +40,162 @@ LEG_DEPTH = 200
 CHARACTERS_A_TOKEN = 4
 
 
-class _Seen(NamedTuple):
-    """Visible records by document ordinal, and the hidden ordinals."""
+class _Candidate(NamedTuple):
+    """A fused candidate: one of its documents, its score, the legs that found it."""
 
-    facts: dict[int, tuple[Group, Member]]
-    conflicts: dict[int, tuple[Group, Conflict]]
-    episodes: dict[int, answers.Episode]
-    hidden: set[int]
+    sight: Sight
+    score: float
+    legs: tuple[str, ...]
+
+
+class _Search:
+    """One question to one scope: the kept view of its tail, and what is looked at beyond it."""
+
+    def __init__(
+        self, reader: Reader, asked: Asked, view: ScopeView, types: frozenset[str]
+    ) -> None:
+        self.count = blocks_of(asked.head.documents)
+        self._reader = reader
+        self._asked = asked
+        self._view = view
+        self._types = types
+        self._beyond: dict[int, Sight] = {}
+        self._viewer: Viewer | None = None
+
+    def rows(self, keys: Sequence[tuple[int, bytes]]) -> Sequence[bytes | None]:
+        """Rows of posting blocks."""
+        return read_block_rows(self._reader, self._asked.scope, keys)
+
+    def visible(self, ordinals: Sequence[int]) -> set[int]:
+        """Those documents of blocks that are seen and asked for."""
+        asked = self._asked
+        if self._viewer is None:
+            assert asked.valid_at is not None
+            self._viewer = Viewer(
+                self._reader,
+                asked.scope,
+                asked.horizon,
+                asked.policy,
+                asked.valid_at,
+                self._view.standing,
+                whole=False,
+            )
+        sights = self._viewer.see(read_documents(self._reader, asked.scope, ordinals))
+        found = {sight.ordinal: sight for sight in sights if self.wanted(sight)}
+        self._beyond |= found
+        return set(found)
+
+    def candidate(self, ordinal: int) -> Hashable:
+        """What a document is a part of."""
+        return candidate(self.sight(ordinal))
+
+    def sight(self, ordinal: int) -> Sight:
+        """A document that was seen."""
+        return self._view.sights.get(ordinal) or self._beyond[ordinal]
+
+    def wanted(self, sight: Sight) -> bool:
+        """Whether it is of a type that was asked for."""
+        return not self._types or kind_of(sight) in self._types
 
     def name(self, ordinal: int) -> str:
         """What breaks a tie: the record's own id, the same in every deployment."""
-        if ordinal in self.facts:
-            return self.facts[ordinal][1].event.fact_id
-        if ordinal in self.conflicts:
-            return min(side.event.fact_id for side in self.conflicts[ordinal][1].sides)
-        return self.episodes[ordinal].event_id
+        sight = self.sight(ordinal)
+        if kind_of(sight) == "conflict":
+            assert sight.standing is not None
+            return min(side.fact_id for side in sight.standing.facts.values())
+        return sight.name
+
+    def names(self) -> list[Names]:
+        """Facts and conflicts by name, in the tail and beyond."""
+        return [self._view.names, names_of(self._beyond.values())]
+
+    def legs(self, query: str, depth: int) -> tuple[dict[str, list[int]], list[answers.Reason]]:
+        """Ordinals a leg, one a candidate, best first; what was left out."""
+        sights = self._view.sights.values()
+        wanted = np.fromiter(map(self.wanted, sights), np.bool_, len(sights))
+        found = search(self._view.tail, wanted, self, query, depth)
+        if isinstance(found, NoSearchableTerms):
+            return {}, [
+                _reason(
+                    "no_searchable_terms",
+                    "query",
+                    "the query has no word or symbol to search for",
+                    "ask with at least one word",
+                )
+            ]
+        missing = []
+        if found.truncated:
+            missing.append(
+                _reason("query_truncated", "query", "only its first terms were used", "ask shorter")
+            )
+        if not found.complete:
+            missing.append(
+                _reason(
+                    "scope_truncated",
+                    "query",
+                    "the scope holds more candidates than one recall judges",
+                    "ask with rarer words",
+                )
+            )
+        ties = sorted(found.hits, key=lambda hit: (-hit.score, self.name(hit.ordinal)))
+        lexical = [hit.ordinal for hit in ties]
+        return {"exact": self._exact(query, depth), "lexical": lexical}, missing
+
+    def _exact(self, query: str, depth: int) -> list[int]:
+        """What the query names by entity, attribute or value; most names first."""
+        asked = f" {normalise_key(query)} "
+        ordinals: dict[Hashable, int] = {}
+        scores: dict[Hashable, set[str]] = {}
+        for names in self.names():
+            for name, having in names.items():
+                if name in asked and _stands_in(name, asked):
+                    for key, ordinal in having.items():
+                        ordinals.setdefault(key, ordinal)
+                        scores.setdefault(key, set()).add(name)
+        ranked = sorted(
+            (-len(found), self.name(ordinals[key]), ordinals[key])
+            for key, found in scores.items()
+            if self.wanted(self.sight(ordinals[key]))
+        )
+        return [ordinal for _, _, ordinal in ranked[:depth]]
+
+    def fused(self, legs: dict[str, list[int]]) -> list[_Candidate]:
+        """Reciprocal-rank fusion."""
+        scores: dict[Hashable, float] = {}
+        found_by: dict[Hashable, list[str]] = {}
+        ordinals: dict[Hashable, int] = {}
+        for leg, ranked in legs.items():
+            for rank, ordinal in enumerate(ranked, start=1):
+                key = self.candidate(ordinal)
+                ordinals.setdefault(key, ordinal)
+                scores[key] = scores.get(key, 0.0) + 1.0 / (FUSION_K + rank)
+                found_by.setdefault(key, []).append(leg)
+        order = sorted(scores, key=lambda key: (-scores[key], self.name(ordinals[key])))
+        return [
+            _Candidate(self.sight(ordinals[key]), scores[key], tuple(found_by[key]))
+            for key in order
+        ]
 
 
 def recall(
-    reader: Reader, asked: Asked, request: RecallQuery, hasher: Hasher, tokens: Tokens
+    reader: Reader,
+    asked: Asked,
+    request: RecallQuery,
+    hasher: Hasher,
+    tokens: Tokens,
+    views: Views,
 ) -> answers.Recall:
     """Answer a recall from one consistent state."""
-    seen = _visible(reader, asked, set(request.types))
-    legs, missing = _legs(reader, asked, request, seen)
+    searched = _Search(reader, asked, views.view(reader, asked), frozenset(request.types))
+    legs, missing = searched.legs(request.query, max(LEG_DEPTH, request.limit))
+    serving = Serving(reader, asked)
     results: list[answers.RecallResult] = []
     used = 0
     cut = False
-    for ordinal, score, names in _fuse(legs, seen):
+    for found in searched.fused(legs):
         if len(results) == request.limit:
             break
-        result = _result(reader, asked, seen, ordinal, score, names)
+        result = serving.result(found.sight, found.score, found.legs)
         cost = -(-len(result.text) // CHARACTERS_A_TOKEN)
         if request.token_budget is not None and used + cost > request.token_budget:
             cut = True
@@ -70,13 +203,13 @@ def recall(
         used += cost
         results.append(result)
     if cut:
-        missing = (
-            *missing,
-            _reason("token_budget", "token_budget", "results were left out", "raise token_budget"),
+        missing.append(
+            _reason("token_budget", "token_budget", "results were left out", "raise token_budget")
         )
+    partial = cut or any(reason.code == "scope_truncated" for reason in missing)
     return answers.Recall(
         snapshot=asked.snapshot(tokens),
-        status=_status(results, cut),
+        status=_status(results, partial),
         results=tuple(results),
         budget=answers.Budget(
             limit=request.limit,
@@ -84,125 +217,15 @@ def recall(
             results=len(results),
             tokens=used,
         ),
-        missing=missing,
+        missing=tuple(missing),
         trace_id=_trace_id(asked, request, hasher),
     )
 
 
-def _status(results: list[answers.RecallResult], cut: bool) -> str:
-    if not results:
-        return "partial" if cut else "insufficient_evidence"
-    return "partial" if cut else "complete"
-
-
-def _visible(reader: Reader, asked: Asked, types: set[str]) -> _Seen:
-    """Decide, before any search, what may be seen of the scope's documents."""
-    seen = _Seen({}, {}, {}, set())
-    groups: dict[bytes, Group] = {}
-    for ordinal in range(asked.head.documents):
-        document = reader.document(asked.scope, ordinal)
-        if document is None:
-            raise StoreDamaged(f"document {ordinal}")
-        if asked.horizon.blocked or not _see(reader, asked, types, seen, groups, ordinal, document):
-            seen.hidden.add(ordinal)
-    return seen
-
-
-def _see(
-    reader: Reader,
-    asked: Asked,
-    types: set[str],
-    seen: _Seen,
-    groups: dict[bytes, Group],
-    ordinal: int,
-    document: Document,
-) -> bool:
-    if document.fact:
-        return _see_fact(reader, asked, types, seen, groups, ordinal, document.record)
-    if types and "episode" not in types:
-        return False
-    row = reader.observation(asked.scope, document.record)
-    if row is None:
-        raise StoreDamaged(f"observation {document.record.hex()}")
-    if not episode_visible(reader, asked.scope, document.record, row, asked.horizon, asked.policy):
-        return False
-    seen.episodes[ordinal] = episode_answer(row)
-    return True
-
-
-def _see_fact(
-    reader: Reader,
-    asked: Asked,
-    types: set[str],
-    seen: _Seen,
-    groups: dict[bytes, Group],
-    ordinal: int,
-    record16: bytes,
-) -> bool:
-    row = reader.fact(asked.scope, record16)
-    if row is None:
-        raise StoreDamaged(f"fact {record16.hex()}")
-    if asked.valid_at is None:
-        return False
-    group = groups.get(row.entity_attribute)
-    if group is None:
-        group = Group(reader, asked.scope, row.entity_attribute, asked.horizon, asked.policy)
-        groups[row.entity_attribute] = group
-    standing = group.at(asked.valid_at)
-    if not types or "fact" in types:
-        for member in standing.public:
-            if member.record == record16:
-                seen.facts[ordinal] = (group, member)
-                return True
-    if not types or "conflict" in types:
-        for member in standing.conflict:
-            if member.record == record16:
-                conflict = group.conflict_at(asked.valid_at)
-                assert conflict is not None
-                seen.conflicts[ordinal] = (group, conflict)
-                return True
-    return False
-
-
-def _legs(
-    reader: Reader, asked: Asked, request: RecallQuery, seen: _Seen
-) -> tuple[dict[str, list[int]], tuple[answers.Reason, ...]]:
-    """Ranked ordinals a leg, best first."""
-    store = LexicalRows(reader, asked.head.documents)
-    found = search(store, asked.scope, request.query, seen.hidden, LEG_DEPTH)
-    if isinstance(found, NoSearchableTerms):
-        return {}, (
-            _reason(
-                "no_searchable_terms",
-                "query",
-                "the query has no word or symbol to search for",
-                "ask with at least one word",
-            ),
-        )
-    ties = sorted(found.hits, key=lambda hit: (-hit.score, seen.name(hit.ordinal)))
-    lexical = [hit.ordinal for hit in ties]
-    missing: tuple[answers.Reason, ...] = ()
-    if found.truncated:
-        missing = (
-            _reason("query_truncated", "query", "only its first terms were used", "ask shorter"),
-        )
-    return {"exact": _exact(request.query, seen), "lexical": lexical}, missing
-
-
-def _exact(query: str, seen: _Seen) -> list[int]:
-    """Facts and conflicts named in the query by entity, attribute or value, most names first."""
-    asked = f" {normalise_key(query)} "
-    scored = []
-    members = {ordinal: [member] for ordinal, (_, member) in seen.facts.items()}
-    members |= {ordinal: list(found.sides) for ordinal, (_, found) in seen.conflicts.items()}
-    for ordinal, sides in members.items():
-        event = sides[0].event
-        names = {normalise_key(event.entity), normalise_key(event.attribute)}
-        names |= {normalise_key(side.event.value.text) for side in sides}
-        score = sum(1 for name in names if name and _stands_in(name, asked))
-        if score:
-            scored.append((-score, seen.name(ordinal), ordinal))
-    return [ordinal for _, _, ordinal in sorted(scored)[:LEG_DEPTH]]
+def _status(results: list[answers.RecallResult], partial: bool) -> str:
+    if partial:
+        return "partial"
+    return "complete" if results else "insufficient_evidence"
 
 
 def _stands_in(name: str, asked: str) -> bool:
@@ -213,64 +236,6 @@ def _stands_in(name: str, asked: str) -> bool:
             return True
         at = asked.find(name, at + 1)
     return False
-
-
-def _fuse(legs: dict[str, list[int]], seen: _Seen) -> list[tuple[int, float, tuple[str, ...]]]:
-    """Reciprocal-rank fusion; a conflict's sides are one candidate, found by the best of them."""
-    scores: dict[int, float] = {}
-    names: dict[int, list[str]] = {}
-    one_of: dict[frozenset[bytes], int] = {}
-    for leg, ordinals in legs.items():
-        for rank, ordinal in enumerate(ordinals, start=1):
-            candidate = ordinal
-            if ordinal in seen.conflicts:
-                sides = frozenset(side.record for side in seen.conflicts[ordinal][1].sides)
-                candidate = one_of.setdefault(sides, ordinal)
-                if leg in names.get(candidate, []):
-                    continue
-            scores[candidate] = scores.get(candidate, 0.0) + 1.0 / (FUSION_K + rank)
-            names.setdefault(candidate, []).append(leg)
-    order = sorted(scores, key=lambda ordinal: (-scores[ordinal], seen.name(ordinal)))
-    return [(ordinal, scores[ordinal], tuple(names[ordinal])) for ordinal in order]
-
-
-def _result(
-    reader: Reader, asked: Asked, seen: _Seen, ordinal: int, score: float, legs: tuple[str, ...]
-) -> answers.RecallResult:
-    if ordinal in seen.facts:
-        group, member = seen.facts[ordinal]
-        fact = fact_answer(reader, asked.scope, group, member, asked.horizon, "active", None)
-        return answers.FactResult(
-            id=fact.fact_id,
-            score=score,
-            legs=legs,
-            text=fact_text(member.event),
-            releasable=not asked.historical,
-            complete=True,
-            fact=fact,
-        )
-    if ordinal in seen.conflicts:
-        group, found = seen.conflicts[ordinal]
-        conflict = conflict_answer(reader, asked.scope, group, found, asked.horizon)
-        return answers.ConflictResult(
-            id=conflict.conflict_id,
-            score=score,
-            legs=legs,
-            text=" | ".join(f"{s.entity} {s.attribute} {s.value}" for s in conflict.sides),
-            releasable=False,
-            complete=True,
-            conflict=conflict,
-        )
-    episode = seen.episodes[ordinal]
-    return answers.EpisodeResult(
-        id=episode.event_id,
-        score=score,
-        legs=legs,
-        text=episode.content or "",
-        releasable=False,
-        complete=True,
-        episode=episode,
-    )
 
 
 def _reason(code: str, field: str, detail: str, remedy: str) -> answers.Reason:

@@ -1,30 +1,29 @@
 """Lexical search over one scope: BM25 on what the caller may see (SPEC §8); pure.
 
 Rules
-- **Visible only.** `hidden` is taken out before anything is counted: the number of documents, their
-  mean length, each term's document frequency, and the candidates. A hidden document changes no
-  score, no order and no result, and nothing is filtered after the top k was taken.
-- **Exact.** The hits are those of brute force over every visible document, wherever its words
-  stand: in the tail, whose texts are searched as they are, or in a block of postings.
+- **Visible only.** What a term weighs and how long a text is for its scope is taken from the
+  visible documents of the tail; in a scope without blocks, which is one of ordinary size, these are
+  all of them. A hidden document changes no weight, no score, no order and no result.
+- **Filter, then cut.** Candidates from blocks are judged best first until `limit` visible ones are
+  found: the hits are those of brute force over every visible document. If `JUDGED` were judged and
+  that was not enough, the answer says that it is not `complete`.
 - **Ordered.** By score, the greater first; of equal scores the later admitted first. Same
   documents, same query: same bits, since each sum runs in the order of the query's terms.
 - A query without a word or symbol is `NoSearchableTerms`, which is neither an error nor an empty
   result. User text is never grammar (`projections.text`).
 
 A scope's documents have the ordinals 0, 1, 2, ... in order of admission. Blocks hold the first
-`block_count * BLOCK` of them, the tail all others; an ordinal missing from the tail is no document.
-An erased document of a block stays hidden for good.
+`count * BLOCK` of them, the tail all others.
 
 BM25 as in Lucene (k1 = 1.2, b = 0.75), with frequencies up to 63 and a document's length in
-characters of its search form, so that a text without the query's terms is never cut into words.
-Scores of blocks are computed over whole columns: 101,000 documents take milliseconds even where
-every term is common, so nothing depends on a bound that skips candidates.
+characters of its search form. Scores are computed over whole columns: 101,000 documents take
+milliseconds even where every term is common, so nothing depends on a bound that skips candidates.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Hashable, Iterable, Sequence, Set
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -40,25 +39,38 @@ from projections.postings import (
     read_postings,
     unpack,
 )
-from projections.text import count_terms, query_terms, search_form
+from projections.terms import Texts
+from projections.text import query_terms
 
 K1: Final = 1.2
 B: Final = 0.75
+JUDGED: Final = 2048
+"""How many candidates from blocks are judged for one query at most."""
 
+_STRIDE: Final = 256
 _TABLE_ROWS: Final = 64
 
 
-class LexicalStore(Protocol):
-    """What search reads of a scope; all of it from one consistent state."""
+class Tail(NamedTuple):
+    """The visible documents that no block holds: their ordinals, ascending, and their texts."""
 
-    def tail(self, scope: bytes) -> Iterable[tuple[int, str]]:
-        """Ordinal and text of each document that no block holds, in any order."""
+    ordinals: NDArray[np.int64]
+    texts: Texts
 
-    def block_count(self, scope: bytes) -> int:
-        """How many blocks there are, numbered from 0."""
 
-    def block_rows(self, scope: bytes, keys: Sequence[tuple[int, bytes]]) -> Sequence[bytes | None]:
+class Scope(Protocol):
+    """The rest of a scope, in the state that the tail was read from; `count` blocks from 0 on."""
+
+    count: int
+
+    def rows(self, keys: Sequence[tuple[int, bytes]]) -> Sequence[bytes | None]:
         """The rows under (block, key) in that order; None for one that is not there."""
+
+    def visible(self, ordinals: Sequence[int]) -> Set[int]:
+        """Those documents of the blocks that may be hits."""
+
+    def candidate(self, ordinal: int) -> Hashable:
+        """What a visible document is a part of; the best of its documents stands for it."""
 
 
 class Hit(NamedTuple):
@@ -69,11 +81,16 @@ class Hit(NamedTuple):
 
 
 class LexicalResult(NamedTuple):
-    """The best documents, best first; `truncated` if the query had terms beyond the limit."""
+    """The best documents, best first.
+
+    `truncated` if the query had terms beyond the limit, `complete` unless candidates were left
+    unjudged.
+    """
 
     hits: tuple[Hit, ...]
     terms: tuple[str, ...]
     truncated: bool
+    complete: bool
 
 
 class NoSearchableTerms(NamedTuple):
@@ -82,38 +99,43 @@ class NoSearchableTerms(NamedTuple):
     query: str
 
 
-class _Area(NamedTuple):
-    """The documents of the blocks, or of the tail: places 0, 1, 2, ... and what stands there.
+class _Scale(NamedTuple):
+    """What visible documents say a term weighs and a character damps."""
 
-    `documents` and `characters` count the visible ones, also those without a term; `postings` has
-    for each term the places of visible documents (distinct) and the frequencies there.
-    """
+    weights: Sequence[float]
+    slope: float
 
-    documents: int
-    characters: int
-    ordinals: NDArray[np.int64]
-    lengths: NDArray[np.float64]
-    postings: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]
+
+Postings = Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 
 def search(
-    store: LexicalStore, scope: bytes, query: str, hidden: Set[int], limit: int
+    tail: Tail, wanted: NDArray[np.bool_], rest: Scope, query: str, limit: int
 ) -> LexicalResult | NoSearchableTerms:
-    """The `limit` best visible documents for a query.
+    """The `limit` best candidates for a query, each by its best document.
 
-    `hidden` holds ordinals; what the scope does not have is ignored. Raises `PostingsDamaged`.
+    `wanted` says which places of the tail may be hits; it changes no weight. Raises
+    `PostingsDamaged`.
     """
     terms, truncated = query_terms(query)
     if not terms:
         return NoSearchableTerms(query)
-    areas = (_blocks(store, scope, terms, hidden), _tail(store, scope, terms, hidden))
-    documents = sum(area.documents for area in areas)
-    characters = sum(area.characters for area in areas)
-    having = (sum(len(area.postings[at][0]) for area in areas) for at in range(len(terms)))
-    weights = [_inverse_frequency(documents, count) for count in having]
-    hits = [hit for area in areas for hit in _best(area, weights, documents, characters, limit)]
-    hits.sort(key=lambda hit: (-hit.score, -hit.ordinal))
-    return LexicalResult(tuple(hits[:limit]), terms, truncated)
+    postings = [
+        (one.places, np.minimum(one.counts.astype(np.float64), FREQUENCY_LIMIT))
+        for one in tail.texts.occurrences(terms)
+    ]
+    lengths = tail.texts.lengths
+    scale = _Scale(
+        [_inverse_frequency(len(lengths), len(places)) for places, _ in postings],
+        K1 * B * len(lengths) / max(int(lengths.sum()), 1),
+    )
+    scores = _scores(lengths, postings, scale)
+    scores[: len(lengths)][~wanted] = 0
+    hits = _merged(_best(scores, tail.ordinals, len(lengths)), rest, limit)
+    complete = True
+    if rest.count and limit:
+        hits, complete = _with_blocks(rest, terms, scale, hits, limit)
+    return LexicalResult(tuple(hits), terms, truncated, complete)
 
 
 def _inverse_frequency(documents: int, having: int) -> float:
@@ -121,66 +143,75 @@ def _inverse_frequency(documents: int, having: int) -> float:
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
-def _blocks(store: LexicalStore, scope: bytes, terms: Sequence[str], hidden: Set[int]) -> _Area:
-    blocks = range(store.block_count(scope))
-    row_keys = [LENGTHS_KEY, *dict.fromkeys(map(bucket_key, terms))]
-    wanted = [(block, key) for key in row_keys for block in blocks]
-    rows: dict[bytes, list[bytes]] = {key: [] for key in row_keys}
-    for (block, key), row in zip(wanted, store.block_rows(scope, wanted), strict=True):
-        rows[key].append(checked(block, key, row))
+def _with_blocks(
+    rest: Scope, terms: Sequence[str], scale: _Scale, hits: list[Hit], limit: int
+) -> tuple[list[Hit], bool]:
+    """The best of the tail's hits and the blocks' documents, and whether it is certain."""
+    lengths, postings = _read(rest, terms)
+    scores = _scores(lengths, postings, scale)
+    candidates = _best(scores, np.arange(len(lengths)), JUDGED + 1)
+    for start in range(0, JUDGED, _STRIDE):
+        if _settled(hits, candidates[start:], limit):
+            return hits, True
+        stretch = candidates[start : start + _STRIDE]
+        visible = rest.visible([hit.ordinal for hit in stretch])
+        found = [*hits, *(hit for hit in stretch if hit.ordinal in visible)]
+        hits = _merged(sorted(found, key=_rank), rest, limit)
+    return hits, _settled(hits, candidates[JUDGED:], limit)
 
-    lengths = read_lengths(rows[LENGTHS_KEY])
-    unseen = np.array([at for at in hidden if 0 <= at < len(lengths)], np.int64)
-    visible = np.ones(len(lengths), np.bool_)
-    visible[unseen] = False
+
+def _merged(hits: Iterable[Hit], rest: Scope, limit: int) -> list[Hit]:
+    """The first of each candidate's hits, of the first `limit` candidates."""
+    found: dict[Hashable, Hit] = {}
+    for hit in hits:
+        if len(found) == limit:
+            break
+        found.setdefault(rest.candidate(hit.ordinal), hit)
+    return list(found.values())
+
+
+def _settled(hits: list[Hit], candidates: list[Hit], limit: int) -> bool:
+    """Whether no candidate can be among the best any more."""
+    return not candidates or (len(hits) == limit and _rank(hits[-1]) < _rank(candidates[0]))
+
+
+def _rank(hit: Hit) -> tuple[float, int]:
+    return -hit.score, -hit.ordinal
+
+
+def _read(rest: Scope, terms: Sequence[str]) -> tuple[NDArray[np.int64], Postings]:
+    """Lengths of all blocks' documents, and the postings of each term."""
+    numbers = range(rest.count)
+    row_keys = [LENGTHS_KEY, *dict.fromkeys(map(bucket_key, terms))]
+    wanted = [(block, key) for key in row_keys for block in numbers]
+    rows: dict[bytes, list[bytes]] = {key: [] for key in row_keys}
+    for (block, key), row in zip(wanted, rest.rows(wanted), strict=True):
+        rows[key].append(checked(block, key, row))
     postings = []
     for term in terms:
         name = term.encode()
         packed = [read_postings(row, name) for row in rows[bucket_key(term)]]
         places, frequencies = unpack(b"".join(packed))
         places += np.repeat(np.arange(len(packed)) * BLOCK, [len(part) // 2 for part in packed])
-        if len(unseen):
-            seen = visible[places]
-            places, frequencies = places[seen], frequencies[seen]
         postings.append((places, frequencies))
-    return _Area(
-        documents=len(lengths) - len(unseen),
-        characters=int(lengths.sum(dtype=np.int64) - lengths[unseen].sum(dtype=np.int64)),
-        ordinals=np.arange(len(lengths)),
-        lengths=lengths.astype(np.float64),
-        postings=postings,
-    )
+    return read_lengths(rows[LENGTHS_KEY]).astype(np.int64), postings
 
 
-def _tail(store: LexicalStore, scope: bytes, terms: Sequence[str], hidden: Set[int]) -> _Area:
-    documents = [(ordinal, text) for ordinal, text in store.tail(scope) if ordinal not in hidden]
-    forms = [search_form(text) for _, text in documents]
-    lengths = [len(form) for form in forms]
-    postings = []
-    for found in count_terms(forms, terms):
-        frequencies = np.array(list(found.values()), np.float64)
-        postings.append((np.array(list(found), np.int64), np.minimum(frequencies, FREQUENCY_LIMIT)))
-    return _Area(
-        documents=len(documents),
-        characters=sum(lengths),
-        ordinals=np.array([ordinal for ordinal, _ in documents], np.int64),
-        lengths=np.array(lengths, np.float64),
-        postings=postings,
-    )
-
-
-def _best(
-    area: _Area, weights: Sequence[float], documents: int, characters: int, limit: int
-) -> Iterator[Hit]:
-    """The best documents of an area, all that are among the best `limit` of the scope included."""
-    damping = area.lengths * (K1 * B * documents / max(characters, 1)) + K1 * (1 - B)
-    scores = np.zeros(-(-len(area.ordinals) // _TABLE_ROWS) * _TABLE_ROWS)
-    for (places, frequencies), weight in zip(area.postings, weights, strict=True):
+def _scores(lengths: NDArray[np.int64], postings: Postings, scale: _Scale) -> NDArray[np.float64]:
+    """BM25 by place; padded with zeros to whole rows of a table."""
+    damping = lengths * scale.slope + K1 * (1 - B)
+    scores = np.zeros(-(-len(lengths) // _TABLE_ROWS) * _TABLE_ROWS)
+    for (places, frequencies), weight in zip(postings, scale.weights, strict=True):
         scores[places] += weight * (K1 + 1) * frequencies / (frequencies + damping[places])
+    return scores
+
+
+def _best(scores: NDArray[np.float64], ordinals: NDArray[np.int64], limit: int) -> list[Hit]:
+    """The documents of the `limit` best scores above 0, best first."""
     found = _at_least(scores, limit)
-    if len(found) > limit:
-        found = found[np.lexsort((area.ordinals[found], scores[found]))[len(found) - limit :]]
-    return map(Hit, area.ordinals[found].tolist(), scores[found].tolist())
+    order = np.lexsort((ordinals[found], scores[found]))[::-1][:limit]
+    found = found[order]
+    return list(map(Hit, ordinals[found].tolist(), scores[found].tolist()))
 
 
 def _at_least(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

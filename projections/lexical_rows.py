@@ -6,12 +6,17 @@ over the older half, so the newest `BLOCK` records are always searched as they a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+
+import msgspec
 
 from projections import keys
 from projections.postings import BLOCK, build_block
+from projections.rows import Document
 from projections.state import Overlay, Reader
 from schemas.errors import StoreDamaged
+
+_decode = msgspec.msgpack.Decoder(Document).decode
 
 
 def blocks_of(documents: int) -> int:
@@ -42,27 +47,26 @@ def _write_block(state: Overlay, scope16: bytes, block: int) -> None:
         state.put_raw(keys.block_row(scope16, block, key), row)
 
 
-class LexicalRows:
-    """A scope's documents as `lexical.search` reads them."""
+def tail_documents(reader: Reader, scope16: bytes, documents: int) -> list[tuple[int, Document]]:
+    """The documents that no block holds, of a scope with so many, in order of ordinal."""
+    return read_documents(reader, scope16, range(blocks_of(documents) * BLOCK, documents))
 
-    def __init__(self, state: Reader, documents: int) -> None:
-        self._state = state
-        self._documents = documents
 
-    def tail(self, scope: bytes) -> Iterable[tuple[int, str]]:
-        """Ordinal and text of the documents that no block holds."""
-        for ordinal in range(blocks_of(self._documents) * BLOCK, self._documents):
-            document = self._state.document(scope, ordinal)
-            if document is None:
-                raise StoreDamaged(f"document {ordinal}")
-            yield ordinal, document.text
+def read_documents(
+    reader: Reader, scope16: bytes, ordinals: Sequence[int]
+) -> list[tuple[int, Document]]:
+    """Documents with their ordinals, in the order given. Raises `StoreDamaged`."""
+    wanted = [keys.document(scope16, ordinal) for ordinal in ordinals]
+    found = []
+    for ordinal, data in zip(ordinals, reader.raw(wanted), strict=True):
+        if data is None:
+            raise StoreDamaged(f"document {ordinal}")
+        found.append((ordinal, _decode(data)))
+    return found
 
-    def block_count(self, scope: bytes) -> int:
-        """How many blocks there are."""
-        return blocks_of(self._documents)
 
-    def block_rows(
-        self, scope: bytes, keys_of_rows: Sequence[tuple[int, bytes]]
-    ) -> Sequence[bytes | None]:
-        """Raw rows of blocks."""
-        return self._state.raw([keys.block_row(scope, block, key) for block, key in keys_of_rows])
+def read_block_rows(
+    reader: Reader, scope16: bytes, keys_of_rows: Sequence[tuple[int, bytes]]
+) -> list[bytes | None]:
+    """Raw rows of blocks by (block, key)."""
+    return reader.raw([keys.block_row(scope16, block, key) for block, key in keys_of_rows])

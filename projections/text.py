@@ -24,11 +24,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import cache
-from itertools import accumulate, groupby
+from itertools import groupby
 from typing import Final, NamedTuple
 
 TOKENISER: Final = f"1/{unicodedata.unidata_version}"
@@ -73,7 +71,8 @@ def _ascii_table(kept: str) -> bytes:
 
 
 _ASCII_FORM: Final = _ascii_table(_JOINERS)
-_ASCII_WORDS: Final = _ascii_table("")
+ASCII_WORDS: Final = _ascii_table("")
+"""Translates an ASCII search form into its words, each between blanks, and as many bytes."""
 
 
 _INVISIBLE: Final = (  # besides format characters: fillers, variation selectors, tags
@@ -210,39 +209,3 @@ def _grams(units: Sequence[str], longest: int, *, query: bool) -> list[str]:
     for size in [greatest] if query else range(1, greatest + 1):
         found += map("".join, zip(*(units[start:] for start in range(size)), strict=False))
     return found
-
-
-def count_terms(forms: Sequence[str], terms: Sequence[str]) -> list[dict[int, int]]:
-    """For each (distinct) term the places of the search forms that hold it, and how often.
-
-    The count is `tokens_of(forms[place]).count(term)`, but a form without any of the terms is not
-    cut into words, nor is an ASCII one for the terms that have no joiner.
-    """
-    found: list[dict[int, int]] = [{} for _ in terms]
-    plain = [at for at, term in enumerate(terms) if term.isalnum() and len(term) < TOKEN_LIMIT]
-    others = sorted(set(range(len(terms))).difference(plain))
-    _count_plain_words(forms, {terms[at]: found[at] for at in plain})
-    for place, form in enumerate(forms):
-        if not others and form.isascii():
-            continue
-        sought = others if form.isascii() else range(len(terms))
-        if any(terms[at] in form for at in sought):
-            words = Counter(tokens_of(form))
-            for at in sought:
-                if terms[at] in words:
-                    found[at][place] = words[terms[at]]
-    return found
-
-
-def _count_plain_words(forms: Sequence[str], found: Mapping[str, dict[int, int]]) -> None:
-    """Count words without joiners in those of the forms that are ASCII, in all of them at once."""
-    plain_forms = [form if form.isascii() else "" for form in forms]
-    ends = list(accumulate(len(form) + 1 for form in plain_forms))
-    joined = " ".join(["", *plain_forms, ""]).encode().translate(_ASCII_WORDS)
-    for word, counts in found.items():
-        sought = b" %b " % word.encode()
-        at = joined.find(sought)
-        while at >= 0:
-            place = bisect_right(ends, at)
-            counts[place] = counts.get(place, 0) + 1
-            at = joined.find(sought, at + len(sought) - 1)  # neighbours share a blank

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from projections.text import (
     TERM_LIMIT,
     TOKEN_LIMIT,
-    count_terms,
     query_terms,
     search_form,
     tokens,
-    tokens_of,
 )
 
 TEXTS = st.one_of(
@@ -65,21 +63,6 @@ def test_ascii_is_cut_alike_with_and_without_other_characters_beside_it(text: st
 @given(st.text(max_size=60))
 def test_tokens_are_never_empty_and_hold_no_blank(text: str) -> None:
     assert all(token and token.split() == [token] and "\0" not in token for token in tokens(text))
-
-
-@given(st.lists(TEXTS, max_size=5), TEXTS)
-def test_counting_terms_equals_counting_tokens(texts: list[str], query: str) -> None:
-    terms = query_terms(query).terms
-    forms = [search_form(text) for text in texts]
-    counted = [
-        {place: count for place, form in enumerate(forms) if (count := tokens_of(form).count(term))}
-        for term in terms
-    ]
-    assert count_terms(forms, terms) == counted
-
-
-def test_neighbouring_repeats_are_each_counted() -> None:
-    assert count_terms(["a a a", "b", "a, a"], ["a"]) == [{0: 3, 2: 2}]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +181,6 @@ def test_a_query_has_a_bounded_number_of_terms_and_says_so() -> None:
 def test_a_long_word_is_cut_on_both_sides() -> None:
     word = "ab" * 50_000
     assert tokens(word) == list(query_terms(word).terms) == [word[:TOKEN_LIMIT]]
-    assert count_terms([word], [word[:TOKEN_LIMIT]]) == [{0: 1}]
 
 
 def test_a_flood_of_combining_marks_takes_linear_time() -> None:

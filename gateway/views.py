@@ -1,0 +1,151 @@
+"""What of a scope may be seen, ready to be searched, and kept while it stays so (SPEC §8).
+
+Rules
+- A kept view is used for the very state that it was made from: the scope's head, the policy's
+  version, the evidence asked for, and an instant of the stretch in which nothing changes. Whatever
+  retracts, deletes or covers moves the head (docs/semantics.md §11), so nothing stale is ever
+  served, also while a view is being made (field failure 27).
+- Kept are one view a scope and about `capacity` bytes in all; the longest unasked goes first.
+- What is served is read from the rows again: a view only says where to look.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from gateway.asked import Asked, ScopeHead
+from projections.lexical import Tail
+from projections.lexical_rows import blocks_of, tail_documents
+from projections.state import Reader
+from projections.terms import Texts
+from projections.visible import Sight, Standing, Viewer
+from schemas.intervals import Bound, holds
+from schemas.normalise import normalise_key
+
+CAPACITY = 32 * 1024 * 1024
+_SIGHT_BYTES = 800
+Names = dict[str, dict[Hashable, int]]
+"""For each name the candidates that have it, and an ordinal of each."""
+
+
+class ScopeView(NamedTuple):
+    """A scope's tail as it is seen at every instant of [`since`, `until`)."""
+
+    state: tuple[ScopeHead, bytes, int | None]
+    since: int | None
+    until: Bound
+    sights: dict[int, Sight]
+    standing: dict[bytes, Standing]
+    names: Names
+    tail: Tail
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return self.tail.texts.size + _SIGHT_BYTES * len(self.sights)
+
+    def serves(self, asked: Asked) -> bool:
+        """Whether it is what would be made now."""
+        assert asked.valid_at is not None
+        start = asked.valid_at if self.since is None else self.since
+        return self.state == _state(asked) and holds(start, self.until, asked.valid_at)
+
+
+def _state(asked: Asked) -> tuple[ScopeHead, bytes, int | None]:
+    return asked.head, asked.policy.version, asked.recorded_at
+
+
+class Views:
+    """The views of one gateway; safe for many threads."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._kept: OrderedDict[bytes, ScopeView] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def view(self, reader: Reader, asked: Asked) -> ScopeView:
+        """What is seen of the asked scope's tail, from the reader's state."""
+        with self._lock:
+            kept = self._kept.get(asked.scope)
+            if kept is not None and kept.serves(asked):
+                self._kept.move_to_end(asked.scope)
+                return kept
+        made = look(reader, asked)
+        self._keep(asked.scope, made)
+        return made
+
+    def _keep(self, scope16: bytes, made: ScopeView) -> None:
+        with self._lock:
+            self._drop(scope16)
+            self._kept[scope16] = made
+            self._size += made.size
+            while self._size > self._capacity:
+                self._drop(next(iter(self._kept)))
+
+    def forget(self, scopes: Iterable[bytes]) -> None:
+        """Let go what is kept of scopes (by hash), so that no erased text stays behind."""
+        with self._lock:
+            for scope16 in scopes:
+                self._drop(scope16)
+
+    def _drop(self, scope16: bytes) -> None:
+        dropped = self._kept.pop(scope16, None)
+        if dropped is not None:
+            self._size -= dropped.size
+
+
+def look(reader: Reader, asked: Asked) -> ScopeView:
+    """Make a view."""
+    assert asked.valid_at is not None
+    documents = asked.head.documents
+    viewer = Viewer(
+        reader,
+        asked.scope,
+        asked.horizon,
+        asked.policy,
+        asked.valid_at,
+        {},
+        whole=not blocks_of(documents),
+    )
+    sights = viewer.see(tail_documents(reader, asked.scope, documents))
+    return ScopeView(
+        _state(asked),
+        viewer.since,
+        viewer.until,
+        {sight.ordinal: sight for sight in sights},
+        viewer.standing,
+        names_of(sights),
+        Tail(
+            np.array([sight.ordinal for sight in sights], np.int64),
+            Texts([sight.text for sight in sights]),
+        ),
+    )
+
+
+def candidate(sight: Sight) -> Hashable:
+    """What a sight is a part of: a conflict, if it is a side of one, else itself."""
+    conflict = sight.standing is not None and sight.standing.conflict
+    return sight.standing if conflict else sight.ordinal
+
+
+def names_of(sights: Iterable[Sight]) -> Names:
+    """Facts and conflicts by their normalised entities, attributes and values."""
+    found: Names = {}
+    for sight in sights:
+        if sight.standing is None:
+            continue
+        key = candidate(sight)
+        sides = [sight.standing.facts[sight.record]]
+        if key is sight.standing:
+            sides = list(sight.standing.facts.values())
+        for said in sides:
+            for text in (said.entity, said.attribute, said.value.text):
+                found.setdefault(normalise_key(text), {}).setdefault(key, sight.ordinal)
+    found.pop("", None)
+    return found

@@ -1,0 +1,117 @@
+"""Counting a query's terms in many texts at once (SPEC §8, "lexical"); pure.
+
+Rules
+- The count of a term in a text is that of `tokens(text)`, however it was come by.
+- ASCII texts stand one behind the other in one string of words. Each word's first eight bytes are a
+  number in a column, so a term without joiners is sought in all texts by one comparison of columns;
+  only what begins like it and is as long is compared to its end.
+- Other texts, and terms with joiners, are cut into tokens where the term occurs at all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.text import ASCII_WORDS, TOKEN_LIMIT, search_form, tokens_of
+
+_HEAD: Final = 8
+_BLANK: Final = ord(" ")
+_MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(_HEAD + 1)], np.uint64)
+
+
+class Occurrences(NamedTuple):
+    """Where a term occurs: places in ascending order, and how often in each."""
+
+    places: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+class Texts:
+    """Texts at the places 0, 1, 2, ..., ready to be searched; they never change.
+
+    `lengths` are the characters of each search form. `size` is about how many bytes all this takes.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._forms = [search_form(text) for text in texts]
+        self._plain = [form if form.isascii() else "" for form in self._forms]
+        self._foreign = [place for place, form in enumerate(self._forms) if not form.isascii()]
+        self.lengths = np.array([len(form) for form in self._forms], np.int64)
+        self._words = _Words(self._plain)
+        self.size = int(self.lengths.sum()) + self._words.size + 120 * len(self._forms)
+
+    def __len__(self) -> int:
+        return len(self._forms)
+
+    def occurrences(self, terms: Sequence[str]) -> list[Occurrences]:
+        """For each (distinct) term, where it occurs."""
+        others = [term for term in terms if not _is_plain(term)]
+        cut = self._cut(terms, others)
+        found = []
+        for term in terms:
+            counts = cut.get(term)
+            if counts is None:
+                counts = np.zeros(len(self._forms), np.int64)
+            if _is_plain(term) and term.isascii():
+                counts = counts + self._words.count(term.encode())
+            places = np.flatnonzero(counts)
+            found.append(Occurrences(places, counts[places]))
+        return found
+
+    def _cut(self, terms: Sequence[str], others: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+        """Counts in the texts that must be cut into tokens to be counted."""
+        found: dict[str, NDArray[np.int64]] = {}
+        places = range(len(self._forms)) if others else self._foreign
+        for place in places:
+            form = self._forms[place]
+            sought = [term for term in (others if self._plain[place] else terms) if term in form]
+            if not sought:
+                continue
+            words = Counter(tokens_of(form))
+            for term in sought:
+                if term in words:
+                    counts = found.setdefault(term, np.zeros(len(self._forms), np.int64))
+                    counts[place] = words[term]
+        return found
+
+
+def _is_plain(term: str) -> bool:
+    """Whether a term is a word that no joiner and no cut could have part in."""
+    return term.isalnum() and len(term) < TOKEN_LIMIT
+
+
+class _Words:
+    """The words of ASCII search forms: where each begins, how long it is, its first bytes."""
+
+    def __init__(self, forms: Sequence[str]) -> None:
+        joined = " ".join(["", *forms, ""]).encode().translate(ASCII_WORDS) + b" " * _HEAD
+        blanks = np.flatnonzero(np.frombuffer(joined, np.uint8) == _BLANK)
+        lengths = np.diff(blanks) - 1
+        kept = lengths > 0
+        self._heads = np.ndarray((len(joined) - _HEAD + 1,), "<u8", joined, strides=(1,))
+        self._starts = (blanks[:-1] + 1)[kept].astype(np.int32)
+        self._lengths = lengths[kept].astype(np.int32)
+        self._firsts = self._heads[self._starts] & _MASKS[np.minimum(self._lengths, _HEAD)]
+        self._ends = np.cumsum([len(form) + 1 for form in forms], dtype=np.int64)
+        self.size = len(joined) + 16 * len(self._starts) + 8 * len(forms)
+
+    def count(self, word: bytes) -> NDArray[np.int64]:
+        """How often an ASCII word occurs at each place."""
+        hits = np.flatnonzero(self._firsts == _number(word[:_HEAD]))
+        if len(word) >= _HEAD:
+            hits = hits[self._lengths[hits] == len(word)]
+        for at in range(_HEAD, len(word), _HEAD):
+            part = word[at : at + _HEAD]
+            seen = self._heads[self._starts[hits] + at] & _MASKS[len(part)]
+            hits = hits[seen == _number(part)]
+        places = np.searchsorted(self._ends, self._starts[hits], side="right")
+        return np.bincount(places, minlength=len(self._ends))
+
+
+def _number(part: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(part, "little"))
