@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from mnemolog.data_directory import DataDirectory
+from projections.rocks import PROJECTION_LAYOUT, look_into
 from schemas.errors import MnemologError, StoreLocked, Unavailable
 from schemas.master import MasterKey
 from schemas.policy import load
@@ -41,6 +43,7 @@ def _try(what: str, look: Callable[[], str]) -> Finding:
 
 def _data(directory: DataDirectory) -> Iterator[Finding]:
     path = directory.path
+    held = False
 
     def manifest() -> str:
         return f"{path}, {directory.manifest().partitions} partitions"
@@ -57,9 +60,11 @@ def _data(directory: DataDirectory) -> Iterator[Finding]:
         return "version " + load(path / "policy.toml").version.hex()
 
     def lock() -> str:
+        nonlocal held
         try:
             directory.acquire()
         except StoreLocked:
+            held = True
             served = directory.served()
             if served is None:
                 raise
@@ -75,6 +80,10 @@ def _data(directory: DataDirectory) -> Iterator[Finding]:
     yield _try("API keys", registry)
     yield _try("policy", policy)
     yield _try("use", lock)
+    if directory.opened and not held:
+        yield _try("log", lambda: _whole(path / "log"))
+        yield _try("vault", lambda: _whole(path / "vault"))
+        yield _try("projections", lambda: _projections(directory))
     anchors = directory.anchors_path()
     if anchors.exists():
         yield Finding("anchors", True, str(anchors), "")
@@ -87,6 +96,26 @@ def _data(directory: DataDirectory) -> Iterator[Finding]:
         )
     free = shutil.disk_usage(path).free
     yield Finding("disk", free > LOW_DISK, f"{free // (1 << 20)} MiB free", "make room on the disk")
+
+
+def _whole(path: Path) -> str:
+    look_into(path)
+    return f"{path} can be opened"
+
+
+def _projections(directory: DataDirectory) -> str:
+    state = directory.path / "state"
+    if not (state / "CURRENT").exists():
+        return f"{state} is gone: the next start rebuilds it from the ledger"
+    generation = directory.generation()
+    stores = [generation / f"p{number}" for number in range(directory.manifest().partitions)]
+    gone = [str(store) for store in stores if not store.exists()]
+    for store in stores:
+        if store.exists():
+            look_into(store, PROJECTION_LAYOUT, directory.rebuild)
+    if gone:
+        return f"{', '.join(gone)} is gone: the next start rebuilds it from the ledger"
+    return f"{generation} can be opened"
 
 
 def _broker(kafka: str) -> Iterator[Finding]:

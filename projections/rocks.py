@@ -15,7 +15,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rocksdict import BlockBasedOptions, Cache, DBRecoveryMode, Options, Rdict, ReadOptions
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    DBRecoveryMode,
+    Options,
+    Rdict,
+    ReadOptions,
+)
 
 from schemas.errors import StoreLocked, StoreUnusable, Unavailable
 from schemas.files import replace
@@ -32,7 +40,8 @@ def options() -> Options:
     chosen = Options(raw_mode=True)
     chosen.create_if_missing(True)
     chosen.set_write_buffer_size(4 * _MIB)
-    chosen.set_max_write_buffer_number(3)
+    chosen.set_max_write_buffer_number(6)  # bursts do not wait for a flush
+    chosen.set_allow_concurrent_memtable_write(False)  # one writer each
     chosen.set_memtable_whole_key_filtering(True)
     chosen.set_memtable_prefix_bloom_ratio(0.1)
     chosen.set_keep_log_file_num(2)
@@ -69,6 +78,18 @@ def open_rocks(path: Path, create: bool, layout: int, rebuild: str) -> Rdict:
     if not (path / _MARKER).exists():
         replace(path / _MARKER, b"%d\n" % layout)
     return database
+
+
+def look_into(path: Path, layout: int = LAYOUT, rebuild: str = "") -> None:
+    """Open a store that nobody holds without writing to it; raises as opening it would."""
+    try:
+        if not _known(path, layout, rebuild):
+            raise unusable(path, "it does not exist", rebuild)
+        Rdict(str(path), options(), access_type=AccessType.read_only()).close()
+    except Unavailable:
+        raise
+    except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+        raise unusable(path, str(error), rebuild) from error
 
 
 def _known(path: Path, layout: int, rebuild: str) -> bool:
