@@ -1,7 +1,8 @@
-"""A worker of the cluster in a process that dies where it is told.
+"""A worker of the cluster in a process that dies, or is stopped, where it is told.
 
 Wired by its composition root, `make_worker`; the ports it makes and its consumer are fitted with a
-fuse. Each run joins a consumer group of its own, so that none waits for the dead one's session.
+fuse. A run joins the consumer group that it is told: one of its own does not wait for the session
+of a dead one's to end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Message
 
 from mnemolog.cluster import Installation, installation, make_worker
 from mnemolog.cluster.installation import instance_directory
@@ -38,12 +39,17 @@ POINTS = (
 
 
 class Plan(NamedTuple):
-    """Where a worker dies, the group it joins, and whether the intake outlives its admission."""
+    """A worker: its consumer group, and where (the n-th time) it sends itself which signal.
 
-    point: str
-    n: int
+    With `twice`, its consumer is given every batch again, before the next one.
+    """
+
     group: str
-    keep_intake: bool
+    point: str = ""
+    n: int = 1
+    sent: int = signal.SIGKILL
+    keep_intake: bool = True
+    twice: bool = False
 
 
 class Told(Installation):
@@ -53,15 +59,16 @@ class Told(Installation):
         return Rules(self.policy(), callers(self.master))
 
 
-def fit(fuse: Fuse, own_group: str, ready: Path) -> None:
+def fit(fuse: Fuse, plan: Plan, ready: Path) -> None:
     """Fit what the composition root makes, in this process, with points."""
 
     class Client(Kafka):
         """Kafka with a fuse in the worker's consumer and in the middle of a produced batch."""
 
         def consumer(self, group: str, **own: Any) -> Any:
-            made = super().consumer(own_group if group == GROUP else group, **own)
-            return _Watched(made, fuse, ready) if group == GROUP else made
+            if group != GROUP:
+                return super().consumer(group, **own)
+            return _Watched(super().consumer(plan.group, **own), fuse, ready, plan.twice)
 
         def send(
             self,
@@ -109,13 +116,17 @@ def fit(fuse: Fuse, own_group: str, ready: Path) -> None:
 class _Watched:
     """A consumer that passes a point when records came, and says when it has partitions."""
 
-    def __init__(self, consumer: Consumer, fuse: Fuse, ready: Path) -> None:
+    def __init__(self, consumer: Consumer, fuse: Fuse, ready: Path, twice: bool) -> None:
         self._consumer: Any = consumer
         self._fuse = fuse
         self._ready = ready
+        self._twice = twice
+        self._before: list[Message] = []
 
-    def consume(self, limit: int, timeout: float) -> Any:
-        messages = self._consumer.consume(limit, timeout)
+    def consume(self, limit: int, timeout: float) -> list[Message]:
+        messages: list[Message] = self._consumer.consume(limit, timeout)
+        if self._twice and messages:
+            messages, self._before = [*self._before, *messages], messages
         if any(message.error() is None for message in messages):
             self._fuse.passing("intake.after")
         if not self._ready.exists() and self._consumer.assignment():
@@ -127,11 +138,12 @@ class _Watched:
 
 
 def main(bootstrap: str, data: Path, prefix: str, plan: Plan) -> None:
-    """Admit until SIGTERM, or until the fuse burns."""
+    """Admit until SIGTERM, or until the fuse burns; the pid and `.ready` say when it can."""
     os.environ["MNEMOLOG_TOPIC_PREFIX"] = prefix
-    fit(Fuse(plan.point, plan.n), plan.group, data / f"{plan.group}.ready")
-    told = Told(bootstrap, data, MasterKey.load(data, os.environ))
+    told = data / f"{plan.group}-{os.getpid()}.ready"
+    fit(Fuse(plan.point, plan.n, plan.sent), plan, told)
+    installed = Told(bootstrap, data, MasterKey.load(data, os.environ))
     with instance_directory(data, "worker") as directory:
-        worker = make_worker(told, directory, keep_intake=plan.keep_intake)
+        worker = make_worker(installed, directory, keep_intake=plan.keep_intake)
         signal.signal(signal.SIGTERM, lambda *_: worker.stop())
         worker.run()

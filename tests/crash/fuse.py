@@ -1,4 +1,4 @@
-"""A fuse: the process kills itself with SIGKILL at the n-th passing of a named point.
+"""A fuse: the process sends itself a signal (SIGKILL) at the n-th passing of a named point.
 
 The ports are the real ones; `guard` puts a point before and after a method of one, named
 `what.before` and `what.after`: not called yet, and returned while its caller knows nothing of it.
@@ -19,16 +19,17 @@ Namer = Callable[..., str | None]
 class Fuse:
     """Burns at `point`'s n-th passing; what was passed is counted. An empty point never burns."""
 
-    def __init__(self, point: str = "", n: int = 1) -> None:
+    def __init__(self, point: str = "", n: int = 1, sent: int = signal.SIGKILL) -> None:
         self.point = point
         self.n = n
+        self.sent = sent
         self.passed: Counter[str] = Counter()
 
     def passing(self, point: str) -> None:
-        """Die here, or go on."""
+        """Die (or stop, until SIGCONT) here, or go on."""
         self.passed[point] += 1
         if point == self.point and self.passed[point] == self.n:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.sent)
 
     def guard(self, owner: Any, method: str, name: str | Namer) -> None:
         """Put points around a method; a namer is told its arguments and may answer None."""

@@ -1,0 +1,110 @@
+"""One worker takes over from another that is frozen, leaves, or was given the same records twice.
+
+The group says who tries, the chain says who wins (SPEC §3 "Single writer without trust in timing").
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from projections.follower import Follower
+from schemas.kinds import Decision
+from tests.cluster.conftest import PARTITIONS, Cluster
+from tests.cluster.test_worker import fresh_follower
+from tests.crash.cluster_child import Plan
+from tests.crash.installed import Installed
+
+pytestmark = pytest.mark.kafka
+
+
+def caught_up(cluster: Cluster) -> list[Follower]:
+    """Fresh followers at the ledger's end."""
+    followers = [fresh_follower(cluster, number) for number in range(PARTITIONS)]
+    for follower in followers:
+        follower.catch_up()
+    return followers
+
+
+@pytest.mark.parametrize("point", ["keys.after", "append.after", "read-back.after", "commit.after"])
+def test_a_worker_frozen_at_any_step_is_beaten_when_it_wakes_after_its_successor(
+    point: str, cluster: Cluster
+) -> None:
+    installed = Installed(cluster, seed=61)
+    half = len(installed.feed.said) // 2
+    installed.publish(0, half)
+    zombie = installed.stopped(Plan("first", point))
+    successor = installed.ready(Plan("second"))
+    installed.admitted()
+    installed.publish(half)
+    installed.admitted()
+    installed.resume(zombie)
+    installed.publish(0, 10)  # both try to admit the same records
+    installed.admitted()
+    for process in (zombie, successor):
+        installed.end(process)
+    for directory in ("worker-0", "worker-1"):
+        installed.check(directory)
+    if point == "keys.after":  # what it had decided before it froze was appended after the others
+        assert sum(follower.checkpoint().ignored for follower in caught_up(cluster)) > 0
+
+
+def test_a_worker_that_was_frozen_out_of_its_group_gives_up_and_takes_part_again(
+    cluster: Cluster,
+) -> None:
+    """The group's own session ends (10 s); resumed, the first hears of it and joins again."""
+    installed = Installed(cluster, seed=62)
+    half = len(installed.feed.said) // 2
+    installed.publish(0, half)
+    zombie = installed.stopped(Plan("shared", "commit.after"))
+    installed.publish(half)
+    successor = installed.ready(Plan("shared"))
+    installed.admitted()
+    installed.resume(zombie)
+    installed.publish(0, 10)
+    installed.admitted()
+    for process in (zombie, successor):
+        installed.end(process)
+    installed.check("worker-1")
+
+
+def test_partitions_move_between_workers_under_load_and_nothing_is_lost(cluster: Cluster) -> None:
+    installed = Installed(cluster, seed=63, histories=10, size=16)
+    plan = Plan("shared")
+    running = [installed.ready(plan)]
+
+    def between(turn: int) -> None:
+        if turn % 4 == 1:
+            running.append(installed.worker(plan))
+        elif turn % 4 == 3:
+            installed.end(running.pop(0))
+
+    installed.publish_in_turns(16, between)
+    installed.admitted()
+    for process in running:
+        installed.end(process)
+    installed.check()
+
+
+def test_records_that_the_consumer_is_given_again_are_admitted_once(cluster: Cluster) -> None:
+    installed = Installed(cluster, seed=64)
+    process = installed.ready(Plan("twice", twice=True))
+    installed.publish_in_turns(6, lambda turn: None)
+    installed.admitted()
+    installed.end(process)
+    installed.check()
+
+
+def test_a_producer_that_sends_all_again_for_want_of_an_acknowledgement_doubles_nothing(
+    cluster: Cluster,
+) -> None:
+    """The second copy of each record that holds its idempotency key is marked `duplicate`."""
+    installed = Installed(cluster, seed=65)
+    installed.publish()
+    installed.publish()
+    installed.finish(Plan("once"))
+    installed.check()
+    entries = itertools.chain(*(cluster.entries(number) for number in range(PARTITIONS)))
+    decisions = [entry.header.decision for entry in entries]
+    assert decisions.count(Decision.DUPLICATE) > len(installed.feed.said) // 2

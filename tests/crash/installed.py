@@ -1,0 +1,168 @@
+"""One installation on a broker under test: its feed, its worker processes, and what is right."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+from processors.verify import verify_partitions
+from projections.follower import Follower
+from schemas.errors import Unavailable
+from schemas.principals import GATEWAY
+from tests.cluster.conftest import PARTITIONS, Cluster, until
+from tests.crash.cluster_child import Plan, main
+from tests.crash.feed import Feed, Said, unanswered
+
+SECONDS = 60
+
+
+class Installed:
+    """A cluster that is told a feed by the gateway, and admitted to by processes of the tests."""
+
+    def __init__(self, cluster: Cluster, seed: int, histories: int = 4, size: int = 12) -> None:
+        self.cluster = cluster
+        self.feed = Feed(seed, histories, size)
+        self.sent = 0
+        self._publisher = cluster.installation.publisher(GATEWAY, PARTITIONS)
+
+    # Publishing
+
+    def publish(self, start: int = 0, end: int | None = None) -> None:
+        """A part of the feed, acknowledged."""
+        self._send(self.feed.said[start:end])
+
+    def publish_in_turns(self, each: int, between: Callable[[int], None]) -> None:
+        """All of the feed, `each` events at a time; what is not acknowledged is sent again."""
+        said = self.feed.said
+        for turn, at in enumerate(range(0, len(said), each)):
+            between(turn)
+            while True:
+                try:
+                    self._send(said[at : at + each])
+                    break
+                except Unavailable:
+                    continue  # as a client does that was told: publish again
+
+    def _send(self, said: list[Said]) -> None:
+        self._publisher.publish([(one.kind, one.event) for one in said])
+        self.sent += len(said)
+
+    # Workers
+
+    def worker(self, plan: Plan) -> ForkServerProcess:
+        """A worker process."""
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["tests.crash.cluster_child"])
+        where = (self.cluster.bootstrap, self.cluster.data, self.cluster.topics.prefix)
+        process = context.Process(target=main, args=(*where, plan), daemon=True)
+        process.start()
+        return process
+
+    def ready(self, plan: Plan) -> ForkServerProcess:
+        """A worker process that holds partitions."""
+        process = self.worker(plan)
+        told = self.cluster.data / f"{plan.group}-{process.pid}.ready"
+        until(lambda: told.exists() or not process.is_alive(), bool, SECONDS)
+        assert process.is_alive(), f"{plan} ended with {process.exitcode}"
+        return process
+
+    def killed(self, plan: Plan) -> None:
+        """A worker that must die by its own hand."""
+        process = self.worker(plan)
+        process.join(SECONDS)
+        assert process.exitcode == -signal.SIGKILL, f"{plan} was not passed: {process.exitcode}"
+
+    def stopped(self, plan: Plan) -> ForkServerProcess:
+        """A worker that must stop by its own hand (SIGSTOP) and is left so."""
+        process = self.worker(plan._replace(sent=signal.SIGSTOP))
+        status = Path(f"/proc/{process.pid}/stat")
+        until(lambda: status.read_text().rsplit(")", 1)[1].split()[0], "T".__eq__, SECONDS)
+        return process
+
+    @staticmethod
+    def resume(process: ForkServerProcess) -> None:
+        """Let a stopped worker go on."""
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGCONT)
+
+    @staticmethod
+    def end(process: ForkServerProcess) -> None:
+        """Tell a worker to finish and stop."""
+        process.terminate()
+        process.join(SECONDS)
+        assert process.exitcode == 0
+
+    def finish(self, plan: Plan) -> None:
+        """A worker that admits all there is, and is told to stop."""
+        process = self.ready(plan)
+        self.admitted()
+        if not plan.keep_intake:
+            until(self.left_in_the_intake, lambda left: left == 0)
+        self.end(process)
+
+    # What is right
+
+    def admitted(self) -> None:
+        """Wait until every intake record has its entry."""
+        self.cluster.await_entries(self.published())
+
+    def published(self) -> int:
+        """How many records the intake was given."""
+        return sum(self._intake_offsets(latest=True))
+
+    def left_in_the_intake(self) -> int:
+        """How many records the intake topics hold."""
+        return self.published() - sum(self._intake_offsets(latest=False))
+
+    def _intake_offsets(self, *, latest: bool) -> list[int]:
+        topics = self.cluster.topics.intake.values()
+        places = [(topic, number) for topic in topics for number in range(PARTITIONS)]
+        return self.cluster.installation.kafka.offsets(places, latest=latest)
+
+    def check(self, directory: str = "worker-0") -> None:
+        """Nothing lost, nothing doubled, the model's answers, and `verify --deep` is clean.
+
+        `directory`: of a worker that has stopped, and that had caught up.
+        """
+        cluster, path = self.cluster, self.cluster.data / directory
+        said = {cluster.topics.intake[one.kind] for one in self.feed.said}
+        intake = [
+            record
+            for topic in said
+            for number in range(PARTITIONS)
+            for record in cluster.records(topic, number)
+        ]
+        followers = [
+            cluster.installation.follower(
+                number, PARTITIONS, path, lock=threading.RLock(), writer=False
+            )
+            for number in range(PARTITIONS)
+        ]
+        anchoring = cluster.installation.anchoring(PARTITIONS, path)
+        try:
+            for number, follower in enumerate(followers):
+                follower.catch_up()
+                places = [
+                    (cluster.topics.kind_of[record.topic], record.offset)
+                    for record in intake
+                    if record.partition == number
+                ]
+                assert unanswered(cluster.entries(number), places) == []
+            found = verify_partitions(followers, anchoring.anchors, deep=True)
+            assert found.ok, found.damage
+            assert self.feed.differences(intake, cluster.topics, followers) == []
+        finally:
+            anchoring.close()
+            for follower in followers:
+                _close(follower)
+
+
+def _close(follower: Follower) -> None:
+    follower.store.close()
+    follower.vault.close()
+    follower.log.close()
