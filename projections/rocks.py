@@ -32,6 +32,12 @@ LAYOUT = 1  # of the log's and the vault's rows
 PROJECTION_LAYOUT = 1  # of everything in `projections.keys`; raise it and stores are rebuilt
 _MARKER = "mnemolog-store"
 _MIB = 1024 * 1024
+_REMEDIES = {
+    "Permission denied": "make it readable and writable for this user",
+    "Read-only file system": "mount its file system for writing",
+    "No space left on device": "make room on its disk",
+    "Too many open files": "raise the limit of open files: ulimit -n",
+}
 _LOCKED = ("LOCK: Resource temporarily unavailable", "lock hold by current process")
 
 
@@ -120,6 +126,9 @@ def _known(path: Path, layout: int, rebuild: str) -> bool:
 
 def unusable(path: Path, detail: str, rebuild: str) -> Unavailable:
     """What opening or reading a store raises that is not whole."""
+    for words, remedy in _REMEDIES.items():
+        if words in detail:
+            return Unavailable(f"store {path}", detail, remedy)
     if rebuild:
         return StoreUnusable(f"store {path}", detail, rebuild)
     return Unavailable(f"store {path}", detail, "restore it from a backup")
