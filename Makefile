@@ -16,7 +16,7 @@ KAFKA := infra/kafka/kafka.sh
 COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 \
   --generate-hashes --no-header --no-annotate --quiet
 
-.PHONY: help setup demo demo-kafka test test-fast lint types fmt bench verify mutants \
+.PHONY: help setup demo demo-kafka test test-fast lint types fmt bench bench-counts verify mutants \
         kafka-up kafka-down lock clean
 
 help: ## List the targets
@@ -59,10 +59,13 @@ fmt: $(STAMP) ## Rewrite the code in the one format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) ## Measure against the floor, embedded and (where a broker can be had) on Kafka
+bench: $(STAMP) ## Measure against floor and goals, embedded and on Kafka (ARGS=--full: at 10^6 events)
 	@$(KAFKA) status >/dev/null 2>&1 || trap '$(KAFKA) down >/dev/null' EXIT; \
 	bootstrap=$$($(KAFKA) up 1 | tail -n 1) || bootstrap=; \
 	$(BIN)/python -m benchmarks.bench $${bootstrap:+--kafka "$$bootstrap"} $(ARGS)
+
+bench-counts: $(STAMP) ## Compare calls, rows and bytes an event with the baseline (ARGS=--update)
+	$(BIN)/python -m benchmarks.counts $(ARGS)
 
 verify: $(STAMP) ## Check the ledger in $MNEMOLOG_DATA or ./mnemolog-data
 	$(BIN)/mnemolog verify $(ARGS)

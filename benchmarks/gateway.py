@@ -14,7 +14,7 @@ from benchmarks.corpus import SCOPE_EVENTS
 from benchmarks.results import Result, at_least, at_most, percentile, shown
 from benchmarks.run import MILLION, Run
 from benchmarks.workload import QUERY, envelope, events, observation
-from schemas.events import Observation
+from schemas.events import Assertion, Observation
 from schemas.kinds import Kind
 
 READERS = 8
@@ -77,9 +77,11 @@ def recall(run: Run) -> Iterator[Result]:
 
 
 def release(run: Run) -> Iterator[Result]:
-    """Claims, one after the other."""
-    made, count = loaded(run), subjects(run)
-    asks = [_claim(f"s{n % count}", n) for n in range(run.sizes.questions)]
+    """Claims of the store's own assertions, one after the other."""
+    made = loaded(run)
+    said = events(run.sizes.large, run.seed, subjects(run))
+    asserted = (event for _, event in said if isinstance(event, Assertion))
+    asks = [_claim(event) for event in islice(asserted, run.sizes.questions)]
     run.tell("release", 0, 1)
     taken, _ = at_once(made.url, "/v1/release", [asks])
     yield at_most("release on Kafka, HTTP included, p50", percentile(taken, 50), "ms", 5)
@@ -153,6 +155,12 @@ def _question(subject: str) -> bytes:
     return json.dumps({"scope": scope_json(subject), "query": QUERY}).encode()
 
 
-def _claim(subject: str, n: int) -> bytes:
-    claim = {"entity": f"thing {n % 20}", "attribute": "state", "value": "pump", "facts": [f"f{n}"]}
-    return json.dumps({"scope": scope_json(subject), "query": "q", "claims": [claim]}).encode()
+def _claim(said: Assertion) -> bytes:
+    claim = {
+        "entity": said.entity,
+        "attribute": said.attribute,
+        "value": said.value.text,
+        "facts": [said.fact_id],
+    }
+    scope = scope_json(said.envelope.scope.subject)
+    return json.dumps({"scope": scope, "query": "q", "claims": [claim]}).encode()
