@@ -63,29 +63,32 @@ class KafkaPublisher:
         )
 
     def publish(self, events: Sequence[tuple[Kind, Event]]) -> list[Placed]:
-        """Publish in order; acknowledged when it returns. Raises `Unavailable`.
+        """Publish in order; acknowledged when it returns.
 
+        Raises `InvalidEvent` before anything is sent, `Unavailable` if something may not have been.
         What comes before a subject or scope deletion is acknowledged before it is sent, and what
         comes after waits until it cannot tie with the deletion's millisecond.
         """
+        frames = iter([self._codec.encode(kind, event) for kind, event in events])
         placed: list[Placed] = []
         for run in runs_between_barriers(events):
-            placed += self._publish_run(run)
+            placed += self._publish_run([(kind, event, next(frames)) for kind, event in run])
             if is_barrier(run[0][1]):
                 time.sleep(BARRIER_PAUSE_S)
         return placed
 
-    def _publish_run(self, events: Sequence[tuple[Kind, Event]]) -> list[Placed]:
+    def _publish_run(self, events: Sequence[tuple[Kind, Event, bytes]]) -> list[Placed]:
         placed: list[Placed | None] = [None] * len(events)
-        failures: list[KafkaError] = []
-        for index, (kind, event) in enumerate(events):
-            self._produce(kind, event, self._report(index, kind, placed, failures))
+        failures: list[Unavailable] = []
+        for index, (kind, event, payload) in enumerate(events):
+            self._produce(kind, event, payload, self._report(index, kind, placed, failures))
         deadline = time.monotonic() + TIMEOUT_S
         while None in placed and not failures and time.monotonic() < deadline:
             self._producer.poll(0.05)
-        if failures or None in placed:
-            why = failures[0].str() if failures else f"no acknowledgement within {TIMEOUT_S:g} s"
-            raise Unavailable("broker", why, "publish again: what came through is marked duplicate")
+        if failures:
+            raise failures[0]
+        if None in placed:
+            raise _failed(f"no acknowledgement within {TIMEOUT_S:g} s")
         return [one for one in placed if one is not None]
 
     def close(self) -> None:
@@ -93,9 +96,12 @@ class KafkaPublisher:
         self._producer.flush(TIMEOUT_S)
 
     def _produce(
-        self, kind: Kind, event: Event, report: Callable[[KafkaError | None, Message], None]
+        self,
+        kind: Kind,
+        event: Event,
+        payload: bytes,
+        report: Callable[[KafkaError | None, Message], None],
     ) -> None:
-        payload = self._codec.encode(kind, event)
         partition = partition_of(event.envelope.scope, self._partitions)
         headers: Any = self._signer.sign(kind, payload)
         while True:
@@ -115,12 +121,28 @@ class KafkaPublisher:
 
     @staticmethod
     def _report(
-        index: int, kind: Kind, placed: list[Placed | None], failures: list[KafkaError]
+        index: int, kind: Kind, placed: list[Placed | None], failures: list[Unavailable]
     ) -> Callable[[KafkaError | None, Message], None]:
         def delivered(error: KafkaError | None, message: Message) -> None:
-            if error is not None:
-                failures.append(error)
-            else:
+            if error is None:
                 placed[index] = Placed(message.partition() or 0, kind, message.offset() or 0)
+            elif error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                failures.append(_too_small(message))
+            else:
+                failures.append(_failed(error.str()))
 
         return delivered
+
+
+def _failed(why: str) -> Unavailable:
+    return Unavailable("broker", why, "publish again: what came through is marked duplicate")
+
+
+def _too_small(message: Message) -> Unavailable:
+    """The event is within our limit, so the topic's is not what it must be."""
+    return Unavailable(
+        f"topic {message.topic()}",
+        f"it refuses an event of {len(message)} bytes; its max.message.bytes must be "
+        f"{INTAKE_MAX_BYTES} or more",
+        "type: mnemolog topics check",
+    )

@@ -25,6 +25,7 @@ from schemas.errors import Fault, InvalidEvent, Undecodable
 from schemas.events import Event
 from schemas.kinds import Kind
 from schemas.straight import Reading
+from schemas.topics import INTAKE_MAX_BYTES
 from schemas.writers import (
     WriterSchema,
     current_schema,
@@ -35,7 +36,7 @@ from schemas.writers import (
 
 __all__ = ["MAX_FRAME_BYTES", "Codec", "SchemaResolver", "fingerprint"]
 
-MAX_FRAME_BYTES = 2 * 1024 * 1024
+MAX_FRAME_BYTES = INTAKE_MAX_BYTES - 4096  # room for the headers of the record and its batch
 
 _SINGLE_OBJECT = b"\xc3\x01"
 _CONFLUENT = b"\x00"
@@ -82,7 +83,7 @@ class Codec:
                           "send valid Unicode and integers of 64 bits")  # fmt: skip
             raise InvalidEvent(fault) from error
         if stream.tell() > MAX_FRAME_BYTES:
-            detail = f"the event takes {stream.tell()} bytes"
+            detail = f"the event takes {stream.tell()} bytes; the limit is {MAX_FRAME_BYTES}"
             remedy = "keep the content at the host and send `content_ref`"
             raise InvalidEvent(Fault("oversize", kind.word, detail, remedy, str(MAX_FRAME_BYTES)))
         return stream.getvalue()
