@@ -29,6 +29,7 @@ from projections.claims import Claim
 from projections.rows import ReceiptRow
 from projections.state import Reader
 from schemas import answers
+from schemas.checkpoints import CheckpointKey
 from schemas.errors import ViewBehind
 from schemas.events import Event
 from schemas.kinds import Kind, Role
@@ -58,6 +59,7 @@ class Application:
         self._wait = wait
         self.tokens = Tokens(master.derive("tokens", 64))
         self._views = Views()
+        self._checkpoints = CheckpointKey(master)
         self._gate = Gate(backend, self.tokens, master.derive("release-records"))
 
     # Writing
@@ -283,10 +285,22 @@ class Application:
         """Why this process is not ready; empty if it is."""
         return self._backend.problems()
 
-    def verify(self, principal: Principal, deep: bool) -> answers.Verification:
-        """Check the ledger; role operator."""
+    def verify(
+        self, principal: Principal, deep: bool, against: answers.Checkpoint | None = None
+    ) -> answers.Verification:
+        """Check the ledger, also against a checkpoint of this installation; role operator."""
         self._operator(principal)
-        return self._backend.verify(deep)
+        if against is not None:
+            self._checkpoints.recognise(against)
+        return self._backend.verify(deep, against)
+
+    def checkpoint(self, principal: Principal) -> answers.Checkpoint:
+        """Sign where every partition stands, and keep it where there is a place; role operator."""
+        self._operator(principal)
+        log, heads = self._backend.heads()
+        made = self._checkpoints.sign(log, self._clock(), heads)
+        self._backend.keep(made)
+        return made
 
     def replay(self, principal: Principal) -> dict[str, int]:
         """Rebuild the projections while reads go on; role operator."""

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from projections.rows import ReceiptRow
 from projections.state import Reader
-from schemas.answers import Verification
+from schemas.answers import Checkpoint, PartitionHead, Verification
 from schemas.bodies import Body
 from schemas.entry import Entry
 from schemas.events import Event
@@ -69,8 +69,14 @@ class Backend(Protocol):
     def problems(self) -> list[str]:
         """Why this process is not ready, in plain words; empty if it is."""
 
-    def verify(self, deep: bool) -> Verification:
-        """Check the ledger."""
+    def verify(self, deep: bool, against: Checkpoint | None = None) -> Verification:
+        """Check the ledger, also against a checkpoint that is known to be authentic."""
+
+    def heads(self) -> tuple[str, list[PartitionHead]]:
+        """The log's identity and every partition's head; `LedgerDamaged` if one is not well."""
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint where the deployment has a place for it outside the ledger."""
 
     def replay(self) -> dict[str, int]:
         """Rebuild the projections from the ledger; entries by partition."""

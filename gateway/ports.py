@@ -82,8 +82,13 @@ class Application(Protocol):
     def ready(self) -> list[str]:
         """Why this process may not be asked, in plain words; empty if it may."""
 
-    def verify(self, principal: Principal, deep: bool) -> answers.Verification:
-        """Check the ledger; role operator."""
+    def verify(
+        self, principal: Principal, deep: bool, against: answers.Checkpoint | None = None
+    ) -> answers.Verification:
+        """Check the ledger, also against a checkpoint; role operator."""
+
+    def checkpoint(self, principal: Principal) -> answers.Checkpoint:
+        """Sign where every partition stands; role operator."""
 
     def replay(self, principal: Principal) -> dict[str, int]:
         """Rebuild the projections; entries by partition; role operator."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, Validat
 
 from gateway.requests import Filters, RecallQuery, ReleaseQuery
 from projections.claims import Claim
-from schemas.answers import JsonValue
+from schemas.answers import Checkpoint, JsonValue
 from schemas.errors import invalid
 from schemas.faults import refusal
 from schemas.limits import CLAIMS, ID_BYTES, NAME_BYTES, QUERY_BYTES, RESULTS
@@ -147,6 +147,12 @@ class ScopeParams(Body):
     def scope(self) -> Scope:
         """The scope, each component checked."""
         return scope_of(self.tenant, self.namespace, self.subject, self.branch, at="")
+
+
+class VerifyBody(Body):
+    """What a ledger is checked against."""
+
+    against: Checkpoint | None = None
 
 
 class ReceiptParams(ScopeParams):

@@ -28,6 +28,7 @@ from gateway.wire import (
 from mnemolog.data_directory import DEFAULT_PARTITIONS, DataDirectory
 from mnemolog.embedded import Embedded
 from schemas import answers
+from schemas.checkpoints import parse_checkpoint
 from schemas.errors import Fault, InvalidEvent, Unavailable, ViewBehind, invalid
 from schemas.kinds import KIND_OF_WORD
 from schemas.master import MasterKey
@@ -73,8 +74,14 @@ class Door(Protocol):
     def head(self, params: Json) -> answers.Head:
         """Where a scope stands."""
 
-    def verify(self, deep: bool) -> answers.Verification:
-        """Check the ledger."""
+    def verify(self, deep: bool, against: object = None) -> answers.Verification:
+        """Check the ledger, also against a checkpoint (plain JSON data)."""
+
+    def checkpoint(self) -> answers.Checkpoint:
+        """Sign where every partition stands."""
+
+    def trust_as_found(self) -> None:
+        """Forget the anchors, so that the ledger is trusted as it stands; `Unavailable` afar."""
 
     def replay(self, progress: Callable[[int, int], None] | None) -> dict[str, int]:
         """Rebuild the projections."""
@@ -160,9 +167,18 @@ class EmbeddedDoor:
         """See `Door`."""
         return self.application.head(self._local(), parse(ScopeParams, params).scope())
 
-    def verify(self, deep: bool) -> answers.Verification:
+    def verify(self, deep: bool, against: object = None) -> answers.Verification:
         """See `Door`."""
-        return self.application.verify(self._local(), deep)
+        asked = None if against is None else parse_checkpoint(against)
+        return self.application.verify(self._local(), deep, asked)
+
+    def checkpoint(self) -> answers.Checkpoint:
+        """See `Door`."""
+        return self.application.checkpoint(self._local())
+
+    def trust_as_found(self) -> None:
+        """See `Door`."""
+        self.backend.trust_as_found()
 
     def replay(self, progress: Callable[[int, int], None] | None) -> dict[str, int]:
         """See `Door`."""
@@ -219,11 +235,22 @@ class HttpDoor:
         """See `Door`."""
         return answers.Head.model_validate(self._call("GET", "/v1/head", params=_said(params)))
 
-    def verify(self, deep: bool) -> answers.Verification:
+    def verify(self, deep: bool, against: object = None) -> answers.Verification:
         """See `Door`."""
         params = {"deep": "true" if deep else "false"}
-        answer = self._call("POST", "/v1/admin/verify", params=params, timeout=3600.0)
+        more = {} if against is None else {"json": {"against": against}}
+        answer = self._call("POST", "/v1/admin/verify", params=params, timeout=3600.0, **more)
         return answers.Verification.model_validate(answer)
+
+    def checkpoint(self) -> answers.Checkpoint:
+        """See `Door`."""
+        return answers.Checkpoint.model_validate(self._call("POST", "/v1/admin/checkpoint"))
+
+    def trust_as_found(self) -> None:
+        """See `Door`: it is for who has the directory in hand."""
+        raise Unavailable(
+            "anchors", "a server does not forget them", "stop it and use the data directory itself"
+        )
 
     def replay(self, progress: Callable[[int, int], None] | None) -> dict[str, int]:
         """See `Door`; a server tells no progress."""

@@ -295,7 +295,7 @@ class Embedded:
             found.append("a background thread has stopped; restart the process")
         return found
 
-    def verify(self, deep: bool) -> answers.Verification:
+    def verify(self, deep: bool, against: answers.Checkpoint | None = None) -> answers.Verification:
         """Check ledger and anchors; `deep` also bodies, witnesses and projections."""
         with self._admitting:
             found = verify_partitions(
@@ -304,8 +304,23 @@ class Embedded:
                 deep=deep,
                 policy=self.policy(),
                 remembered=self.anchoring.remembered,
+                against=() if against is None else (against,),
             )
             return self._verdicts.settle(found, self._parts, deep, self._take_up)
+
+    def trust_as_found(self) -> None:
+        """Forget every anchor: what stands in the ledger is anchored anew, as on first use."""
+        with self._admitting:
+            for number in range(self.partitions):
+                self.anchoring.forget(number)
+
+    def heads(self) -> tuple[str, list[answers.PartitionHead]]:
+        """The log's identity and where every partition stands."""
+        with self._admitting:
+            return self.log.identity(), [part.head() for part in self._parts]
+
+    def keep(self, checkpoint: answers.Checkpoint) -> None:
+        """Nothing: who asked for it keeps it, elsewhere than here."""
 
     def replay(self, progress: Callable[[int, int], None] | None = None) -> dict[str, int]:
         """Rebuild the projections into a fresh generation and switch to it; reads go on."""

@@ -62,9 +62,16 @@ class Memory:
         """Publish events as JSON objects, of any scopes, in order."""
         return self.door.publish(list(events), wait)
 
-    def verify(self, deep: bool = False) -> answers.Verification:
-        """Check the ledger."""
-        return self.door.verify(deep)
+    def verify(
+        self, deep: bool = False, against: answers.Checkpoint | None = None
+    ) -> answers.Verification:
+        """Check the ledger, also against a checkpoint that was kept elsewhere."""
+        kept = None if against is None else against.model_dump(mode="json")
+        return self.door.verify(deep, kept)
+
+    def checkpoint(self) -> answers.Checkpoint:
+        """Sign where every partition stands: keep it away from the memory."""
+        return self.door.checkpoint()
 
     def replay(self, progress: Callable[[int, int], None] | None = None) -> dict[str, int]:
         """Rebuild the projections while reads go on; entries by partition."""
@@ -317,9 +324,15 @@ class AsyncMemory:
         """See `Memory.publish`."""
         return await asyncio.to_thread(self._memory.publish, events, wait)
 
-    async def verify(self, deep: bool = False) -> answers.Verification:
+    async def verify(
+        self, deep: bool = False, against: answers.Checkpoint | None = None
+    ) -> answers.Verification:
         """See `Memory.verify`."""
-        return await asyncio.to_thread(self._memory.verify, deep)
+        return await asyncio.to_thread(self._memory.verify, deep, against)
+
+    async def checkpoint(self) -> answers.Checkpoint:
+        """See `Memory.checkpoint`."""
+        return await asyncio.to_thread(self._memory.checkpoint)
 
     async def replay(self) -> dict[str, int]:
         """See `Memory.replay`."""

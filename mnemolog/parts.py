@@ -19,6 +19,7 @@ from projections.follower import Decided, Follower, open_body
 from projections.ports import KeyValueStore
 from projections.rows import ReceiptRow
 from projections.state import Reader
+from schemas.answers import PartitionHead
 from schemas.bodies import Body
 from schemas.entry import Entry, parse_entry
 from schemas.errors import LedgerCorrupt, ViewBehind
@@ -97,6 +98,13 @@ class Part:
         with self._changed:
             self.damage = None
             self._changed.notify_all()
+
+    def head(self) -> PartitionHead:
+        """Where the partition stands; `LedgerDamaged` if it is not well."""
+        self.refuse_damage()
+        at = self.follower.checkpoint()
+        number = self.follower.partition
+        return PartitionHead(partition=number, entries=at.count, head=at.hash.hex())
 
     def refuse_damage(self) -> None:
         """Raise `LedgerDamaged` if the partition is."""

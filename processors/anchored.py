@@ -16,6 +16,7 @@ from typing import Protocol
 from processors.chain import Chain, Flaw
 from projections.follower import Follower
 from projections.ports import Anchor
+from schemas.answers import Checkpoint
 
 
 class Heads(Protocol):
@@ -75,6 +76,16 @@ def scope_flaw(follower: Follower, scope16: bytes, seen: Anchor) -> Flaw | None:
     else:
         return None
     return Flaw(head.sequence, "scope_head", detail)
+
+
+def missed_by(checkpoint: Checkpoint, log: str, chain: Chain) -> Iterator[Flaw]:
+    """How a partition's chain differs from what a checkpoint, known to be authentic, saw of it."""
+    by = f"the checkpoint of {checkpoint.made_at}"
+    head = next((one for one in checkpoint.partitions if one.partition == chain.partition), None)
+    if checkpoint.log != log:
+        yield Flaw(0, "another_log", f"{by} is of the log {checkpoint.log}, and this is {log}")
+    elif head is not None and (not chain.broken or head.entries <= chain.count):
+        yield from forked(Anchor(head.entries, bytes.fromhex(head.head)), by, chain)
 
 
 def memory_flaws(

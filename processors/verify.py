@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from processors.anchored import forked, memory_flaws, newest, scope_flaw
+from processors.anchored import forked, memory_flaws, missed_by, newest, scope_flaw
 from processors.chain import Chain, Flaw
 from processors.verify_bodies import Bodies
 from processors.verify_rows import compare
 from projections import keys
 from projections.follower import Follower
 from projections.ports import Anchor, Anchors, LogRecord
-from schemas.answers import Finding, PartitionHead, Verification
+from schemas.answers import Checkpoint, Finding, PartitionHead, Verification
 from schemas.errors import LedgerCorrupt
 from schemas.policy import Policy
 
@@ -73,12 +73,20 @@ def verify_partitions(
     deep: bool,
     policy: Policy | None = None,
     remembered: Anchors | None = None,
+    against: Sequence[Checkpoint] = (),
 ) -> Verification:
-    """Check every partition; `deep` as the module says. Writes nothing."""
+    """Check every partition; `deep` as the module says. Writes nothing.
+
+    `against`: checkpoints that are known to be this installation's.
+    """
     walks = [
         _verify(follower, anchors, remembered, policy or Policy() if deep else None)
         for follower in followers
     ]
+    for walk in walks:
+        identity = walk.follower.log.identity()
+        for checkpoint in against:
+            walk.found(missed_by(checkpoint, identity, walk.chain))
     damage = tuple(finding for walk in walks for finding in walk.damage)
     return Verification(
         ok=not damage,

@@ -350,11 +350,22 @@ class AuditFact(Answer):
 
 
 class PartitionHead(Answer):
-    """What `verify` walked of one partition."""
+    """Where one partition's chain stands: how many entries, and the hash of the last."""
 
-    partition: int
-    entries: int
-    head: str
+    partition: int = Field(ge=0)
+    entries: int = Field(ge=0)
+    head: str = Field(pattern="^[0-9a-f]{64}$", examples=["9f" * 32])
+
+
+class Checkpoint(Answer):
+    """Every partition's head at a time, signed: kept elsewhere, it shows what a ledger lost."""
+
+    version: Literal[1]
+    log: str = Field(description="the log's identity")
+    made_at: Instant
+    partitions: tuple[PartitionHead, ...]
+    public_key: str = Field(description="Ed25519, hex")
+    signature: str = Field(description="Ed25519, hex")
 
 
 class Finding(Answer):

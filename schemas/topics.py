@@ -1,7 +1,7 @@
 """Topics and their settings (SPEC §2 "Kinds and topics", ARCHITECTURE "Topics").
 
 Rules of this module, all pure:
-- One intake topic a kind, one ledger, and four topics beside them; all have the same count of
+- One intake topic a kind, one ledger, and five topics beside them; all have the same count of
   partitions, so that a subject's records meet in one partition number everywhere.
 - What holds memory is kept without limit; intake and ledger carry the log's time, not a writer's.
 - A topic that differs from this page is named with what to type; nothing is altered by itself.
@@ -64,6 +64,7 @@ class TopicNames:
         self.triggers = f"{prefix}.triggers"
         self.keys = f"{prefix}.keys"
         self.anchors = f"{prefix}.anchors"
+        self.checkpoints = f"{prefix}.checkpoints"
 
     def topics(self) -> tuple[Topic, ...]:
         """Every topic with its settings, intake first, in the order of the kinds' numbers."""
@@ -76,6 +77,7 @@ class TopicNames:
             Topic(self.triggers, _kept(7)),
             Topic(self.keys, _COMPACTED),
             Topic(self.anchors, _COMPACTED),
+            Topic(self.checkpoints, _COMPACTED),
         )
 
 

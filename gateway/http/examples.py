@@ -196,6 +196,14 @@ VERIFICATION_ANSWER: Json = {
     "damage": [],
     "notices": [],
 }
+CHECKPOINT_ANSWER: Json = {
+    "version": 1,
+    "log": "0b5f7f3c52c14ab2a4e0f2f0c6c0d7b1",
+    "made_at": "2026-05-01T09:00:00.000000Z",
+    "partitions": [{"partition": 0, "entries": 2, "head": _HASH}],
+    "public_key": "d7" * 32,
+    "signature": "a0" * 64,
+}
 REPLAY_ANSWER: Json = {"0": 2}
 
 
@@ -207,6 +215,7 @@ REQUESTS: dict[str, Json] = {
     "recall": RECALL,
     "release": RELEASE,
     "verify_release": VERIFY_RELEASE,
+    "verify": {"against": CHECKPOINT_ANSWER},
 }
 ANSWERS: dict[str, Json | str] = {
     "publish": RECEIPTS_ANSWER,
@@ -222,6 +231,7 @@ ANSWERS: dict[str, Json | str] = {
     "audit_facts": _page(AUDIT_FACT),
     "head": HEAD_ANSWER,
     "verify": VERIFICATION_ANSWER,
+    "checkpoint": CHECKPOINT_ANSWER,
     "replay": REPLAY_ANSWER,
     "healthz": "ok\n",
     "readyz": "ready\n",

@@ -15,14 +15,14 @@ from pydantic import TypeAdapter
 
 from gateway.http.examples import ANSWERS, EVENTS, OBSERVATION, PARAMETERS, REQUESTS
 from gateway.http.problems import MEDIA_TYPE, body_of
-from gateway.wire import RecallBody, ReleaseBody, VerifyReleaseBody
+from gateway.wire import RecallBody, ReleaseBody, VerifyBody, VerifyReleaseBody
 from schemas.answers import Problem
 from schemas.wire import EventJson
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 REF = "#/components/schemas/{model}"
-BODIES = (RecallBody, ReleaseBody, VerifyReleaseBody, Problem)
+BODIES = (RecallBody, ReleaseBody, VerifyReleaseBody, VerifyBody, Problem)
 
 READ = (401, 403, 422, 429, 503)
 WITH_BODY = (401, 403, 413, 422, 429, 503)
@@ -51,10 +51,10 @@ def refusal(status: int, code: str, detail: str, remedy: str) -> dict[str, Any]:
     return {"description": body["title"], "content": content}
 
 
-def asks(shape: type[Any]) -> dict[str, Any]:
+def asks(shape: type[Any], *, required: bool = True) -> dict[str, Any]:
     """The `openapi_extra` of a call whose body is parsed into `shape`."""
     content = {JSON: {"schema": {"$ref": REF.format(model=shape.__name__)}}}
-    return {"requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": required, "content": content}}
 
 
 def asks_events() -> dict[str, Any]:

@@ -15,10 +15,12 @@ from gateway.http import openapi
 from gateway.http.auth import Caller
 from gateway.http.metrics import Metrics
 from gateway.http.problems import problem
-from gateway.http.received import only
+from gateway.http.received import Body, only
 from gateway.ports import Application
-from schemas.answers import Verification
+from gateway.wire import VerifyBody, parse
+from schemas.answers import Checkpoint, Verification
 from schemas.kinds import Role
+from schemas.reading import read_json
 
 DOCS_PAGE = files("gateway.http").joinpath("docs.html").read_text(encoding="utf-8")
 DOCS_POLICY = (
@@ -33,11 +35,25 @@ def administration(application: Application) -> APIRouter:
     @router.post(
         "/v1/admin/verify",
         dependencies=[only("deep")],
+        openapi_extra=openapi.asks(VerifyBody, required=False),
+        responses=openapi.refusals(*openapi.WITH_BODY),
+    )
+    def verify(caller: Caller, body: Body, deep: bool = False) -> Verification:
+        """Check the ledger; `deep` also bodies, witnesses and projections. Role operator.
+
+        With a body, also whether the ledger still holds what a checkpoint saw of it.
+        """
+        asked = parse(VerifyBody, read_json(body)) if body else VerifyBody()
+        return application.verify(caller, deep, asked.against)
+
+    @router.post(
+        "/v1/admin/checkpoint",
+        dependencies=[only()],
         responses=openapi.refusals(*openapi.READ),
     )
-    def verify(caller: Caller, deep: bool = False) -> Verification:
-        """Check the ledger; `deep` also bodies, witnesses and projections. Role operator."""
-        return application.verify(caller, deep)
+    def checkpoint(caller: Caller) -> Checkpoint:
+        """Sign where every partition stands, to be kept elsewhere. Role operator."""
+        return application.checkpoint(caller)
 
     @router.post(
         "/v1/admin/replay",

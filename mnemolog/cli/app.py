@@ -10,7 +10,7 @@ from typing import Annotated
 import structlog
 import typer
 
-from mnemolog.cli import cluster, operating, reading, writing
+from mnemolog.cli import checking, cluster, operating, reading, writing
 from mnemolog.cli.session import Session, fail
 from schemas.errors import MnemologError
 
@@ -21,7 +21,7 @@ app = typer.Typer(
     help="Governed memory for agents: recall is not permission, release is.",
     rich_markup_mode=None,
 )
-for module in (writing, reading, operating, cluster):
+for module in (writing, reading, checking, operating, cluster):
     module.register(app)
 
 _HOISTED = {"--json": 0, "--data": 1, "--url": 1, "--key": 1}

@@ -1,4 +1,4 @@
-"""Verbs of operators: init, verify, replay, serve, keys, policy, doctor, demo."""
+"""Verbs of operators: init, replay, serve, keys, policy, doctor, demo."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ policy = typer.Typer(no_args_is_help=True, help="The policy.", rich_markup_mode=
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
     app.command("init")(init)
-    app.command("verify")(verify)
     app.command("replay")(replay)
     app.command("serve")(serve_)
     app.command("doctor")(doctor)
@@ -56,28 +55,6 @@ def init(
         )
     plain = {"data": str(asked.data), "partitions": manifest.partitions, "id": manifest.id}
     asked.answer(plain, lambda: say(f"{asked.data}: ready, {manifest.partitions} partitions"))
-
-
-def verify(
-    context: typer.Context,
-    deep: bool = typer.Option(False, "--deep", help="Also bodies, witnesses and projections."),
-) -> None:
-    """Check the ledger: chain, sequence, times, anchors."""
-    asked = session(context)
-    with asked.door() as door:
-        found = door.verify(deep)
-    asked.answer(found, lambda: tell_verification(found))
-    raise typer.Exit(0 if found.ok else NEGATIVE)
-
-
-def tell_verification(found: answers.Verification) -> None:
-    """A verification for people."""
-    total = sum(partition.entries for partition in found.partitions)
-    say(f"{'ok' if found.ok else 'DAMAGED'}: {total} entries in {len(found.partitions)} partitions")
-    for finding in (*found.damage, *found.notices):
-        kind = "damage" if finding in found.damage else "notice"
-        at = "" if finding.sequence is None else f", entry {finding.sequence}"
-        say(f"  {kind}: partition {finding.partition}{at}: {finding.what}: {finding.detail}")
 
 
 def replay(context: typer.Context) -> None:

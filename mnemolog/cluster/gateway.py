@@ -56,6 +56,7 @@ class ClusterBackend:
             self._parts.append(Part(follower, lock, changed))
         self._following = threading.Lock()
         self._anchoring = installation.anchoring(self.partitions, directory)
+        self._checkpoints = installation.checkpoints(self.partitions)
         self._verdicts = Verdicts(directory / "damage.json")
         for part in self._parts:
             self._follow(part, first=True)
@@ -170,9 +171,10 @@ class ClusterBackend:
             found.append("the follower has stopped; restart the process")
         return found
 
-    def verify(self, deep: bool) -> answers.Verification:
-        """See `Backend`."""
+    def verify(self, deep: bool, against: answers.Checkpoint | None = None) -> answers.Verification:
+        """See `Backend`. What the checkpoints' topic keeps is held against the ledger, too."""
         with self._following:
+            kept = self._checkpoints.all()
             followers = [part.follower for part in self._parts]
             found = verify_partitions(
                 followers,
@@ -180,8 +182,19 @@ class ClusterBackend:
                 deep=deep,
                 policy=self.policy(),
                 remembered=self._anchoring.remembered,
+                against=kept if against is None else (*kept, against),
             )
             return self._verdicts.settle(found, self._parts, deep, self._take_up)
+
+    def heads(self) -> tuple[str, list[answers.PartitionHead]]:
+        """See `Backend`."""
+        with self._following:
+            identity = self._parts[0].follower.log.identity()
+            return identity, [part.head() for part in self._parts]
+
+    def keep(self, checkpoint: answers.Checkpoint) -> None:
+        """See `Backend`: in a compacted topic."""
+        self._checkpoints.keep(checkpoint)
 
     def replay(self) -> dict[str, int]:
         """See `Backend`."""
@@ -200,6 +213,7 @@ class ClusterBackend:
             part.follower.vault.close()
             part.follower.log.close()
         self._anchoring.close()
+        self._checkpoints.close()
 
 
 def run_gateway(

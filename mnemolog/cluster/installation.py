@@ -23,10 +23,12 @@ from producers.kafka import KafkaPublisher
 from projections.anchors import FileAnchors
 from projections.follower import Follower
 from projections.kafka_anchors import KafkaAnchors
+from projections.kafka_checkpoints import KafkaCheckpoints
 from projections.kafka_io import Kafka, KafkaSettings
 from projections.kafka_log import KafkaLog
 from projections.kafka_vault import KafkaVault
 from projections.kv_rocks import RocksStore
+from schemas.checkpoints import CheckpointKey
 from schemas.codec import Codec
 from schemas.errors import Unavailable
 from schemas.master import MasterKey
@@ -107,6 +109,11 @@ class Installation:
         return Follower(
             number, reading, self.topics.ledger, Turnstile(store, lock), vault, self.hasher
         )
+
+    def checkpoints(self, partitions: int) -> KafkaCheckpoints:
+        """What was signed last, in a compacted topic."""
+        key = CheckpointKey(self.master)
+        return KafkaCheckpoints(self.kafka, self.log(partitions), self.topics.checkpoints, key)
 
     def anchoring(self, partitions: int, directory: Path) -> Anchoring:
         """Anchors in the compacted topic; an instance directory remembers them."""

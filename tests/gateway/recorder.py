@@ -134,10 +134,17 @@ class Recorder:
         """Whatever a test says."""
         return self.problems
 
-    def verify(self, principal: Principal, deep: bool) -> answers.Verification:
+    def verify(
+        self, principal: Principal, deep: bool, against: answers.Checkpoint | None = None
+    ) -> answers.Verification:
         """The example's."""
-        self._asked("verify", deep)
+        self._asked("verify", deep, against)
         return answers.Verification.model_validate(examples.VERIFICATION_ANSWER)
+
+    def checkpoint(self, principal: Principal) -> answers.Checkpoint:
+        """The example's."""
+        self._asked("checkpoint")
+        return answers.Checkpoint.model_validate(examples.CHECKPOINT_ANSWER)
 
     def replay(self, principal: Principal) -> dict[str, int]:
         """The example's."""

@@ -28,7 +28,8 @@ CALLS = {
     ("get", "/v1/audit/entries"): {200, 401, 403, 422, 429, 503},
     ("get", "/v1/audit/facts"): {200, 401, 403, 422, 429, 503},
     ("get", "/v1/head"): {200, 401, 403, 422, 429, 503},
-    ("post", "/v1/admin/verify"): {200, 401, 403, 422, 429, 503},
+    ("post", "/v1/admin/verify"): {200, 401, 403, 413, 422, 429, 503},
+    ("post", "/v1/admin/checkpoint"): {200, 401, 403, 422, 429, 503},
     ("post", "/v1/admin/replay"): {200, 401, 403, 422, 429, 503},
     ("get", "/healthz"): {200},
     ("get", "/readyz"): {200, 503},
@@ -48,6 +49,7 @@ MODELS: dict[str, type[answers.Answer]] = {
     "audit_facts": answers.Page[answers.AuditFact],
     "head": answers.Head,
     "verify": answers.Verification,
+    "checkpoint": answers.Checkpoint,
 }
 
 

@@ -36,6 +36,7 @@ def test_names_are_final() -> None:
         "mnemolog.triggers",
         "mnemolog.keys",
         "mnemolog.anchors",
+        "mnemolog.checkpoints",
     ]
 
 
