@@ -95,8 +95,8 @@ class _Stream:
             entity, attribute = f"thing {rng.randrange(20)}", rng.choice(("state", "place"))
             word = rng.choice(WORDS)
             return Kind.ASSERTION, assertion(common, fact, entity, attribute, word, source, quote)
-        words = " ".join(rng.choice(WORDS) for _ in range(rng.randrange(30, 60)))
-        content = f"note {n}: {words}"[: rng.randrange(200, 400)]
+        words = " ".join(rng.choice(WORDS) for _ in range(60))
+        content = f"note {n}: {words}"[: rng.randint(200, 400)]
         self._quotable.append((name, f"note {n}:"))
         return Kind.OBSERVATION, observation(common, content)
 
