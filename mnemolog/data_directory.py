@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -68,7 +69,7 @@ class DataDirectory:
         self.path = path
         self._env = env
         self._lock: int | None = None
-        self.rebuild = f"type: mnemolog --data {path} replay"
+        self.rebuild = f"type: mnemolog --data {shlex.quote(str(path))} replay"
 
     @property
     def exists(self) -> bool:

@@ -114,7 +114,8 @@ def _known(path: Path, layout: int, rebuild: str) -> bool:
     if not content.isdigit():
         raise unusable(path, f"{marker} does not tell its layout", rebuild)
     if int(content) > layout:
-        raise Unavailable(
+        refusal = StoreUnusable if rebuild else Unavailable
+        raise refusal(
             f"store {path}",
             f"its layout {int(content)} is newer than this software, which knows {layout}",
             "use the version that wrote it, or a newer one" + (rebuild and f"; or {rebuild}"),

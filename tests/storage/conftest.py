@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import structlog
 
 from mnemolog import Memory
 from mnemolog.cli.app import main
@@ -57,6 +58,7 @@ class House:
         self._capture.readouterr()
         with pytest.raises(SystemExit) as ended:
             main(["--data", str(self.data), "--json", *words])
+        structlog.reset_defaults()  # it was told to write to a stream that ends with this test
         said = self._capture.readouterr()
         document = json.loads(said.out) if said.out.strip() else None
         assert isinstance(ended.value.code, int)
