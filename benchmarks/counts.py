@@ -39,9 +39,9 @@ from projections.kv_rocks import RocksStore
 from projections.log_memory import MemoryLog
 from projections.vault import WrappedVault
 from schemas.codec import Codec
+from schemas.events import Assertion
 from schemas.principals import LOCAL
 from schemas.sealing import Hasher, SeededKeys
-from schemas.values import parse_value
 
 BASELINE = Path(__file__).with_name("baseline.json")
 BOUND = 0.05
@@ -189,7 +189,10 @@ def _asked(runtime: Embedded, clock: Callable[[], int]) -> dict[str, Figures]:
     assert principal is not None
     scopes = [scope_of(f"s{n}") for n in range(SUBJECTS)]
     ask = RecallQuery(QUERY)
-    claim = Claim("thing 1", "state", parse_value("pump", None, "value"), ("f100",))
+    mixed = events(EVENTS, SEED, SUBJECTS)
+    fact = next(event for _, event in mixed if isinstance(event, Assertion))
+    claim = Claim(fact.entity, fact.attribute, fact.value, (fact.fact_id,))
+    its_scope = fact.envelope.scope
     said = [json_of(kind, event) for kind, event in events(REQUEST, SEED, SUBJECTS, prefix="more-")]
     body = json.dumps(said).encode()
     return {
@@ -200,7 +203,7 @@ def _asked(runtime: Embedded, clock: Callable[[], int]) -> dict[str, Figures]:
             [lambda: application.recall(principal, scopes[0], ask)] * QUESTIONS
         ),
         "release": _questions(
-            [lambda: application.release(principal, scopes[0], ReleaseQuery("q", (claim,)))]
+            [lambda: application.release(principal, its_scope, ReleaseQuery("q", (claim,)))]
             * QUESTIONS
         ),
         "publish as JSON": _questions(
