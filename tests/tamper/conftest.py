@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.conftest import cluster
 from tests.tamper.site import Site
+
+__all__ = ["cluster"]
 
 
 @pytest.fixture(scope="session")
