@@ -54,7 +54,7 @@ need_app() {
   if [[ ! $target/.complete -nt $here/pom.xml ]]; then
     command -v mvn >/dev/null || die 3 "no Maven found: install it to fetch the registry (Debian: maven)"
     say "fetching Apicurio Registry (once) ..."
-    rm -rf "$target/app"
+    rm -rf "$target"/{app,dependency-maven-plugin-markers} # with its marker, nothing is unpacked
     mvn -q -B -f "$here/pom.xml" package >&2 || die 3 "Maven could not fetch the registry; see above"
     touch "$target/.complete"
   fi
