@@ -40,10 +40,25 @@ def create(kafka: Kafka, topics: TopicNames, partitions: int) -> list[str]:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise kafka.unavailable(error) from error
     _await_leaders(kafka, topics)
-    wrong = check(kafka, topics)
+    wrong = _check_once_known(kafka, topics)
     if wrong:
         raise Unavailable("topics", "; ".join(wrong), "mend them as it says, then start again")
     return sorted(made)
+
+
+def _check_once_known(kafka: Kafka, topics: TopicNames) -> list[str]:
+    """`check`, when whichever broker is asked has heard of the topics that exist."""
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            if not _missing(topics, _metadata(kafka).topics):
+                return check(kafka, topics)
+        except Unavailable:
+            if time.monotonic() > deadline:
+                raise
+        if time.monotonic() > deadline:
+            raise kafka.unavailable("not every broker knows the topics that were created yet")
+        time.sleep(0.05)
 
 
 def _await_leaders(kafka: Kafka, topics: TopicNames) -> None:
@@ -71,7 +86,7 @@ def check(kafka: Kafka, topics: TopicNames) -> list[str]:
     counts = {
         topic.name: len(known[topic.name].partitions) for topic in expected if topic.name in known
     }
-    missing = [topic.name for topic in expected if topic.name not in known]
+    missing = _missing(topics, known)
     if missing:
         return [
             f"topics are missing: {', '.join(missing)}; type: mnemolog topics create "
@@ -89,6 +104,10 @@ def check(kafka: Kafka, topics: TopicNames) -> list[str]:
         actual = {name: str(entry.value) for name, entry in entries.items()}
         wrong += differences(topic, actual, (counts[topic.name], count))
     return wrong
+
+
+def _missing(topics: TopicNames, known: Any) -> list[str]:
+    return [topic.name for topic in topics.topics() if topic.name not in known]
 
 
 def partition_count(kafka: Kafka, topics: TopicNames) -> int:

@@ -34,7 +34,13 @@ _MOVING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.UNKNOWN_LEADER_EPOCH,  # a broker that was restarted has not heard of it yet
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError._NOENT,  # no leader is known yet
+    KafkaError._TRANSPORT,
+    KafkaError._TIMED_OUT,
 )
 CONFIG_VARIABLE = "MNEMOLOG_KAFKA_CONFIG"
 
@@ -203,12 +209,22 @@ class Kafka:
                 return self._offsets(places, latest=latest)
             except KafkaException as error:
                 cause = error.args[0]
-                moving = isinstance(cause, KafkaError) and cause.code() in _MOVING
+                moving = isinstance(cause, KafkaError) and (
+                    cause.code() in _MOVING or cause.retriable()
+                )
                 if not moving or time.monotonic() > deadline:
                     raise self.unavailable(error) from error
-                time.sleep(0.05)
+                self._learn_anew(error)
             except ValueError as error:
                 raise self.unavailable(error) from error
+
+    def _learn_anew(self, error: KafkaException) -> None:
+        """Ask who leads what: a client goes on with the leader and epoch that it knows for long."""
+        time.sleep(0.05)
+        try:
+            self.admin.list_topics(timeout=1.0)
+        except KafkaException as away:
+            log.debug("no metadata yet", error=str(away), after=str(error))
 
     def _offsets(self, places: Sequence[tuple[str, int]], *, latest: bool) -> list[int]:
         spec: OffsetSpec = getattr(OffsetSpec, "latest" if latest else "earliest")()
