@@ -73,6 +73,9 @@ verify: $(STAMP) ## Check the ledger in $MNEMOLOG_DATA or ./mnemolog-data
 mutants: $(STAMP) ## Break each clause of the contract and see a test fail
 	$(BIN)/python -m tests.mutants $(ARGS)
 
+release-schemas: $(STAMP) ## Keep the current Avro schemas as those of their version
+	$(BIN)/python -m schemas.released
+
 kafka-up: ## Start Apache Kafka on this machine (NODES=1 or 3)
 	$(KAFKA) up $(NODES)
 

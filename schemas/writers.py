@@ -2,7 +2,7 @@
 
 Rules of this module:
 - A record is read with the schema that wrote it and no other; fields are then taken by name. A
-  schema is known by its fingerprint (ours: `avro/*.avsc` and `avro/released/*.avsc`) or by its id
+  schema is known by its fingerprint (ours: `avro/*.avsc` and `avro/released/*/*.avsc`) or by its id
   in a registry.
 - A schema that is not ours is used only if every field that we read is there with our type, or is
   optional; what it has besides is read and ignored. Anything else is `unknown_schema`.
@@ -107,8 +107,8 @@ def fingerprint(kind: Kind) -> bytes:
 @cache
 def known_writers() -> Mapping[bytes, WriterSchema]:
     """Every schema of ours by fingerprint: the current ones and those that were released."""
-    released = sorted((AVRO_DIR / "released").glob("*.avsc"))
-    texts = [(KIND_OF_WORD[p.name.split(".")[0]], p.read_text(encoding="utf-8")) for p in released]
+    released = sorted((AVRO_DIR / "released").glob("*/*.avsc"))
+    texts = [(KIND_OF_WORD[p.stem], p.read_text(encoding="utf-8")) for p in released]
     writers = [writer_schema(kind, text) for kind, text in texts]
     for kind in Kind:
         straight = reading(kind, current_schema(kind))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -344,58 +342,6 @@ def test_a_mangled_schema_is_used_or_refused(data: st.DataObject) -> None:
 
 
 # Released schemas.
-
-
-@pytest.fixture
-def avro_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of our schemas to release others beside."""
-    caches = (writers.known_writers, writers.current_schema, writers.fingerprint)
-    copy = tmp_path / "avro"
-    shutil.copytree(writers.AVRO_DIR, copy)
-    monkeypatch.setattr(writers, "AVRO_DIR", copy)
-    for cached in caches:
-        cached.cache_clear()
-    yield copy
-    for cached in caches:
-        cached.cache_clear()
-
-
-def test_a_released_schema_is_known_by_its_fingerprint(avro_dir: Path) -> None:
-    text = change(Kind.OBSERVATION, swap_scope)
-    digest = crc_64_avro(to_parsing_canonical_form(parse_schema(json.loads(text))).encode())
-    data = b"\xc3\x01" + digest + frame(text, FIELDS)[5:]
-    with pytest.raises(Undecodable) as caught:
-        Codec().decode(Kind.OBSERVATION, data)
-    assert caught.value.code == "unknown_schema"
-    (avro_dir / "released" / "observation.2.avsc").write_text(text)
-    writers.known_writers.cache_clear()
-    assert Codec().decode(Kind.OBSERVATION, data) == OBSERVATION
-
-
-def incompatible(avro_dir: Path) -> list[str]:
-    """The released files that the current schemas cannot read, or that cannot read them."""
-    found = []
-    for path in sorted((avro_dir / "released").glob("*.avsc")):
-        kind = kinds.KIND_OF_WORD[path.name.split(".")[0]]
-        released, current = path.read_text(encoding="utf-8"), schema_text(kind)
-        for writer, reader in ((released, current), (current, released)):
-            try:
-                writer_schema(kind, writer, reader)
-            except Undecodable:
-                found.append(path.name)
-    return found
-
-
-def test_released_and_current_schemas_read_each_other() -> None:
-    assert incompatible(writers.AVRO_DIR) == []
-
-
-def test_a_change_that_breaks_a_released_reader_is_found(avro_dir: Path) -> None:
-    released = avro_dir / "released"
-    (released / "observation.1.avsc").write_text(schema_text(Kind.OBSERVATION))
-    (released / "retraction.1.avsc").write_text(change(Kind.RETRACTION, append("x", "string")))
-    (released / "deletion.1.avsc").write_text(change(Kind.DELETION, drop("reason")))
-    assert incompatible(avro_dir) == ["deletion.1.avsc", "retraction.1.avsc"]
 
 
 def test_an_assertion_of_an_older_writer_lacks_optional_parts_within_premises() -> None:
