@@ -20,7 +20,7 @@ RegistrySource = Callable[[], Registry]
 _bearer = HTTPBearer(auto_error=False, description="an API key (`mnemolog keys add`)")
 
 
-def caller(
+async def caller(
     request: Request,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Principal:

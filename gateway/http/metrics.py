@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections import Counter as Counted
 from collections.abc import Iterable
 from pathlib import PurePath
 
@@ -48,8 +49,9 @@ class Metrics:
 
     def published(self, receipts: Iterable[Receipt]) -> None:
         """Count receipts."""
-        for receipt in receipts:
-            self._receipts.labels(receipt.kind or "unknown", receipt.state).inc()
+        counted = Counted((receipt.kind or "unknown", receipt.state) for receipt in receipts)
+        for (kind, state), count in counted.items():
+            self._receipts.labels(kind, state).inc(count)
 
     def exposition(self) -> bytes:
         """All of it, in Prometheus' text format."""

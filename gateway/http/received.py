@@ -23,7 +23,7 @@ def only(*names: str) -> Any:
     It depends on the caller, so that who has no key learns nothing of what a call takes.
     """
 
-    def check(_: Caller, request: Request) -> None:
+    async def check(_: Caller, request: Request) -> None:
         seen: set[str] = set()
         for name, value in _pairs(request.scope["query_string"]):
             if name not in names:
@@ -56,7 +56,7 @@ def _not_utf8(field: str) -> InvalidEvent:
     return invalid("not_utf8", field, "its bytes are not UTF-8", "percent-encode UTF-8")
 
 
-def event_id(request: Request, event_id: Annotated[str, Path(examples=["e1"])]) -> str:
+async def event_id(request: Request, event_id: Annotated[str, Path(examples=["e1"])]) -> str:
     """The event id of the path, which may hold any character, also `/`."""
     try:
         unquote_to_bytes(request.scope["raw_path"]).decode()

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from gateway.http import openapi
+from gateway.http.answered import answered
 from gateway.http.auth import Caller
 from gateway.http.received import Body, only
 from gateway.ports import Application
@@ -30,23 +31,25 @@ def reads(application: Application) -> APIRouter:
 
     @router.post(
         "/v1/recall",
+        response_model=Recall,
         dependencies=[only()],
         openapi_extra=openapi.asks(RecallBody),
         responses=openapi.refusals(*openapi.WITH_BODY),
     )
-    def recall(caller: Caller, body: Body) -> Recall:
+    def recall(caller: Caller, body: Body) -> Response:
         """What bears on this? Ranked, at most `limit`; found is not allowed to be said."""
         asked = parse(RecallBody, read_json(body))
-        return application.recall(caller, asked.scope.scope(), asked.request())
+        return answered(application.recall(caller, asked.scope.scope(), asked.request()))
 
     @router.get(
         "/v1/head",
+        response_model=Head,
         dependencies=[only(*ScopeParams.model_fields)],
         responses=openapi.refusals(*openapi.READ),
     )
-    def head(caller: Caller, at: Annotated[ScopeParams, Query()]) -> Head:
+    def head(caller: Caller, at: Annotated[ScopeParams, Query()]) -> Response:
         """Where the scope's memory stands."""
-        return application.head(caller, at.scope())
+        return answered(application.head(caller, at.scope()))
 
     return router
 
@@ -55,25 +58,25 @@ def lists(application: Application) -> APIRouter:
     """The lists of readers."""
     router = APIRouter(tags=["reads"], **_LIST)
 
-    @router.get("/v1/facts")
-    def facts(caller: Caller, at: Params) -> Page[Fact]:
+    @router.get("/v1/facts", response_model=Page[Fact])
+    def facts(caller: Caller, at: Params) -> Response:
         """Public facts, now or at an instant."""
-        return application.facts(caller, at.scope(), at.filters())
+        return answered(application.facts(caller, at.scope(), at.filters()))
 
-    @router.get("/v1/history")
-    def history(caller: Caller, at: Params) -> Page[Fact]:
+    @router.get("/v1/history", response_model=Page[Fact])
+    def history(caller: Caller, at: Params) -> Response:
         """Every period of a key, superseded ones marked."""
-        return application.history(caller, at.scope(), at.filters())
+        return answered(application.history(caller, at.scope(), at.filters()))
 
-    @router.get("/v1/conflicts")
-    def conflicts(caller: Caller, at: Params) -> Page[Conflict]:
+    @router.get("/v1/conflicts", response_model=Page[Conflict])
+    def conflicts(caller: Caller, at: Params) -> Response:
         """Facts that cannot all be so; none of them may be said."""
-        return application.conflicts(caller, at.scope(), at.filters())
+        return answered(application.conflicts(caller, at.scope(), at.filters()))
 
-    @router.get("/v1/episodes")
-    def episodes(caller: Caller, at: Params) -> Page[Episode]:
+    @router.get("/v1/episodes", response_model=Page[Episode])
+    def episodes(caller: Caller, at: Params) -> Response:
         """Testimony: what was said, never releasable."""
-        return application.episodes(caller, at.scope(), at.filters())
+        return answered(application.episodes(caller, at.scope(), at.filters()))
 
     return router
 
@@ -82,14 +85,14 @@ def audit(application: Application) -> APIRouter:
     """The lists of auditors."""
     router = APIRouter(tags=["audit"], **_LIST)
 
-    @router.get("/v1/audit/entries")
-    def audit_entries(caller: Caller, at: Params) -> Page[AuditEntry]:
+    @router.get("/v1/audit/entries", response_model=Page[AuditEntry])
+    def audit_entries(caller: Caller, at: Params) -> Response:
         """The scope's ledger entries with their decisions; role auditor."""
-        return application.audit_entries(caller, at.scope(), at.filters())
+        return answered(application.audit_entries(caller, at.scope(), at.filters()))
 
-    @router.get("/v1/audit/facts")
-    def audit_facts(caller: Caller, at: Params) -> Page[AuditFact]:
+    @router.get("/v1/audit/facts", response_model=Page[AuditFact])
+    def audit_facts(caller: Caller, at: Params) -> Response:
         """Assertions of every status with the cause; role auditor."""
-        return application.audit_facts(caller, at.scope(), at.filters())
+        return answered(application.audit_facts(caller, at.scope(), at.filters()))
 
     return router

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from gateway.http import openapi
+from gateway.http.answered import answered
 from gateway.http.auth import Caller
 from gateway.http.received import Body, only
 from gateway.ports import Application
@@ -19,23 +20,25 @@ def releasing(application: Application) -> APIRouter:
 
     @router.post(
         "/v1/release",
+        response_model=Release,
         openapi_extra=openapi.asks(ReleaseBody),
         responses=openapi.refusals(*openapi.WITH_BODY, 409),
     )
-    def release(caller: Caller, body: Body) -> Release:
+    def release(caller: Caller, body: Body) -> Response:
         """May I say this now? 409 `head_changed` if the scope moved, 503 if the view is behind."""
         asked = parse(ReleaseBody, read_json(body))
-        return application.release(caller, asked.scope.scope(), asked.request())
+        return answered(application.release(caller, asked.scope.scope(), asked.request()))
 
     @router.post(
         "/v1/release/verify",
+        response_model=ReleaseCheck,
         openapi_extra=openapi.asks(VerifyReleaseBody),
         responses=openapi.refusals(*openapi.WITH_BODY),
     )
-    def verify_release(caller: Caller, body: Body) -> ReleaseCheck:
+    def verify_release(caller: Caller, body: Body) -> Response:
         """Whether a release record is authentic, unchanged, and of the scope as it is now."""
         asked = parse(VerifyReleaseBody, read_json(body))
         claims = parse_claims(asked.claims)
-        return application.verify_release(caller, asked.record, asked.query, claims)
+        return answered(application.verify_release(caller, asked.record, asked.query, claims))
 
     return router
