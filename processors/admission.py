@@ -26,7 +26,7 @@ from projections import keys
 from projections.evolve import evolve
 from projections.follower import Decided, Follower, decided
 from projections.ports import LogRecord
-from projections.rows import Checkpoint, ReceiptRow
+from projections.rows import ReceiptRow
 from projections.state import Overlay
 from projections.step import Due
 from schemas.bodies import encode_body, with_quote_key
@@ -50,8 +50,10 @@ class Rules(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """A batch decided but not yet in the ledger."""
+    """A batch decided but not yet in the ledger, and the policy that it is decided by."""
 
+    policy: Policy
+    version: bytes
     overlay: Overlay
     entries: list[Entry]
     record_keys: list[tuple[bytes, bytes]]
@@ -104,50 +106,45 @@ class Admission:
 
     def _plan(self, records: Sequence[LogRecord], due: Sequence[Due]) -> _Plan:
         rules = self._rules()
-        plan = _Plan(self.follower.overlay(), [], [], [])
-        self._settle(plan, rules, due)
+        plan = _Plan(rules.policy, rules.policy.version, self.follower.overlay(), [], [], [])
+        self._settle(plan, due)
         codec, partitions = self._codec, self.follower.log.partitions
-        positions = list(_checkpoint(plan).positions)
+        positions = list(plan.overlay.at.positions)
         new = []
         for record in records:
             kind = self._topics.kind_of[record.topic]
             if record.offset >= positions[kind]:
                 positions[kind] = record.offset + 1
                 new.append(receive(record, kind, codec, rules.registry, partitions))
+        context = Context(plan.overlay, rules.policy, self.follower.hasher, 0)
         for received in new:
-            now = self._now(plan)
-            if isinstance(received, Draft):
-                draft = received
-            else:
-                context = Context(plan.overlay, rules.policy, self.follower.hasher, now)
-                draft = decide(received, context)
-            self._settle(plan, rules, self._chain(plan, draft, rules, now))
+            context.now = now = self._now(plan)
+            draft = received if isinstance(received, Draft) else decide(received, context)
+            self._settle(plan, self._chain(plan, draft, now))
         return plan
 
-    def _settle(self, plan: _Plan, rules: Rules, due: Sequence[Due]) -> None:
+    def _settle(self, plan: _Plan, due: Sequence[Due]) -> None:
         """Further entries for what is due, and for what these make due in turn."""
         while due:
             raised: list[Due] = []
             for one, verdict in judge_due(due, plan.overlay, self._now(plan)):
                 now = self._now(plan)
-                draft = settle(one, verdict, plan.overlay, rules.policy, now)
+                draft = settle(one, verdict, plan.overlay, plan.policy, now)
                 if draft is not None:
-                    raised += self._chain(plan, draft, rules, now)
+                    raised += self._chain(plan, draft, now)
             due = raised
 
     def _now(self, plan: _Plan) -> int:
-        return max(self._clock(), _checkpoint(plan).recorded_at + 1)
+        return max(self._clock(), plan.overlay.at.recorded_at + 1)
 
-    def _chain(self, plan: _Plan, draft: Draft, rules: Rules, now: int) -> list[Due]:
+    def _chain(self, plan: _Plan, draft: Draft, now: int) -> list[Due]:
         """Seal a draft, put it on the plan's chain and fold it; the dues it raises."""
-        checkpoint = _checkpoint(plan)
-        key = self._keys.draw()
-        header = header_of(draft, checkpoint.count, checkpoint.hash, now, rules.policy, key.key_id)
+        at, key = plan.overlay.at, self._keys.draw()
+        header = header_of(draft, at.count, at.hash, now, plan.version, key.key_id)
         head = header_bytes(header)
         entry = make_entry(header, head, seal(key, encode_body(draft.body), head))
-        offset = checkpoint.next_offset
         body = with_quote_key(draft.body, key.key)
-        evolution = evolve(plan.overlay, entry, body, offset, self.follower.hasher)
+        evolution = evolve(plan.overlay, entry, body, at.next_offset, self.follower.hasher)
         plan.entries.append(entry)
         plan.record_keys.append((key.key_id, key.key))
         plan.receipts.append(decided(entry, evolution))
@@ -193,13 +190,6 @@ class Admission:
             follower.log.append(self._topics.rejections, follower.partition, refused)
 
 
-def _checkpoint(plan: _Plan) -> Checkpoint:
-    """Where the plan's chain stands."""
-    checkpoint = plan.overlay.checkpoint()
-    assert checkpoint is not None
-    return checkpoint
-
-
 def _due_of(key: bytes) -> Due:
     return key[1:17], key[17:33], key[33:49]
 
@@ -216,38 +206,39 @@ def in_order_of_append(records: Sequence[LogRecord]) -> list[LogRecord]:
 
 
 def header_of(
-    draft: Draft, sequence: int, previous: bytes, now: int, policy: Policy, key_id: bytes
+    draft: Draft, sequence: int, previous: bytes, now: int, policy: bytes, key_id: bytes
 ) -> Header:
-    """The header of a draft at its place in the chain."""
+    """The header of a draft at its place in the chain; `policy` is a version."""
+    place = draft.place
     return Header(
-        kind=draft.place.kind,
-        decision=draft.decision,
-        reason=draft.reason,
-        flags=draft.flags,
-        tier=draft.tier,
-        target_type=draft.target_type,
-        sequence=sequence,
-        recorded_at=now,
-        previous=previous,
-        follows=draft.follows,
-        policy=policy.version,
-        schema=SCHEMA_VERSION,
-        normaliser=NORMALISER_VERSION,
-        topic=draft.place.kind,
-        partition=draft.place.partition,
-        offset=draft.place.offset,
-        append_ms=draft.place.append_ms,
-        key_id=key_id,
-        scope=draft.scope,
-        subject=draft.subject,
-        record=draft.record,
-        idempotency=draft.idempotency,
-        content=draft.content,
-        target=draft.target,
-        supersedes=draft.supersedes,
-        entity_attribute=draft.entity_attribute,
-        adapter=draft.adapter,
-        sources=draft.sources,
+        place.kind,
+        draft.decision,
+        draft.reason,
+        draft.flags,
+        draft.tier,
+        draft.target_type,
+        sequence,
+        now,
+        previous,
+        draft.follows,
+        policy,
+        SCHEMA_VERSION,
+        NORMALISER_VERSION,
+        place.kind,
+        place.partition,
+        place.offset,
+        place.append_ms,
+        key_id,
+        draft.scope,
+        draft.subject,
+        draft.record,
+        draft.idempotency,
+        draft.content,
+        draft.target,
+        draft.supersedes,
+        draft.entity_attribute,
+        draft.adapter,
+        draft.sources,
     )
 
 

@@ -7,8 +7,7 @@ it entails the claim. What had to wait is taken up again in `settling`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 from msgspec.structs import replace
 
 from processors.draft import Draft
@@ -24,7 +23,7 @@ from schemas.policy import Policy
 from schemas.sealing import Hasher, quote_digest
 
 
-class Bound(NamedTuple):
+class Bound(msgspec.Struct, frozen=True, gc=False):
     """Judged premises and, one a premise in order, the hashes of their sources."""
 
     witnesses: Witnesses

@@ -37,7 +37,7 @@ from schemas.sealing import Hasher
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Context(msgspec.Struct, frozen=True):
+class Context(msgspec.Struct):
     """What deciding reads: state, policy, keyed hashes, and the τ that the entry will have."""
 
     state: Reader

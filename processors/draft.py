@@ -11,7 +11,7 @@ from schemas.errors import Fault
 from schemas.kinds import Decision, Kind, Reason, Tier
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """Where an event stood in the intake."""
 
     kind: Kind
@@ -20,7 +20,7 @@ class Place(msgspec.Struct, frozen=True):
     append_ms: int
 
 
-class Draft(msgspec.Struct):
+class Draft(msgspec.Struct, gc=False):
     """What `decide` and `settle` fill in and yield; field names are the header's."""
 
     place: Place

@@ -29,7 +29,7 @@ _DEAD = {
 }
 
 
-class Received(msgspec.Struct, frozen=True):
+class Received(msgspec.Struct, frozen=True, gc=False):
     """An event that may be decided: by whom, of which tier, and whether as operator."""
 
     place: Place

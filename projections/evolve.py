@@ -9,7 +9,6 @@ superseders in force.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +19,6 @@ from projections.fold_observations import fold_observation
 from projections.receipts import write_receipt
 from projections.rows import (
     Barrier,
-    Checkpoint,
     EntryRow,
     HeadRow,
     Mark,
@@ -59,7 +57,7 @@ from schemas.kinds import Decision, Kind, Reason
 from schemas.sealing import Hasher
 
 
-class Evolution(NamedTuple):
+class Evolution(msgspec.Struct, frozen=True, gc=False):
     """The (subject, scope, fact) whose premises one entry touched, and its receipt."""
 
     due: list[Due]
@@ -84,23 +82,13 @@ def evolve(
 
 def _advance(step: Step, offset: int) -> None:
     header, state = step.header, step.state
-    checkpoint = state.checkpoint()
-    assert checkpoint is not None
-    positions, topic = checkpoint.positions, header.topic
-    if topic and positions[topic] <= header.offset:
-        positions = (*positions[:topic], header.offset + 1, *positions[topic + 1 :])
-    state.put(
-        keys.CHECKPOINT,
-        Checkpoint(
-            checkpoint.identity,
-            header.sequence + 1,
-            step.hash,
-            header.recorded_at,
-            offset + 1,
-            positions,
-            checkpoint.ignored,
-        ),
-    )
+    at = state.at
+    at.count = header.sequence + 1
+    at.hash = step.hash
+    at.recorded_at = header.recorded_at
+    at.next_offset = offset + 1
+    if header.topic and at.positions[header.topic] <= header.offset:
+        at.positions[header.topic] = header.offset + 1
     state.put(keys.entry(header.sequence), EntryRow(offset, step.hash))
     if header.flags & MOVES_HEAD and header.target_type not in (TARGET_SUBJECT, TARGET_SCOPE):
         head = state.head(header.scope)

@@ -17,12 +17,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from projections import keys
 from projections.evolve import Evolution, evolve
 from projections.ports import Anchor, KeyValueStore, Log, LogRecord, Vault
-from projections.rows import Checkpoint, HeadRow, Present, ReceiptRow
+from projections.rows import Checkpoint, HeadRow, Present, ReceiptRow, Row
 from projections.state import Overlay, StoreReader, fresh_checkpoint
 from projections.step import Due
 from schemas.bodies import Body, RefusedBody, decode_body, event_id_of, with_quote_key
@@ -31,9 +30,12 @@ from schemas.errors import LedgerCorrupt, Unavailable
 from schemas.sealing import Hasher, unseal
 
 BATCH = 1000
+KNOWN = 16_384  # rows of the latest batches that are kept decoded
+_READ_AGAIN = frozenset(b"HIFSW")
+_HEAD, _DOOMED = b"HZ"
 
 
-class Decided(NamedTuple):
+class Decided(msgspec.Struct, frozen=True, gc=False):
     """The receipt that an intake record (kind, offset) was given.
 
     A repeat's receipt is the first's, so it does not tell its own place.
@@ -72,6 +74,7 @@ class Follower:
         self.hasher = hasher
         self.reader = StoreReader(store)
         self.moved: dict[bytes, Anchor] = {}
+        self._known: dict[bytes, Row | None] = {}
         self._later: dict[int, Entry] = {}
         self._scanned = (-1, GENESIS)
         self.on_receipts: Callable[[Sequence[Decided]], None] | None = None
@@ -81,10 +84,8 @@ class Follower:
         return self.reader.checkpoint() or fresh_checkpoint(self.log.identity())
 
     def overlay(self) -> Overlay:
-        """A fresh overlay that holds at least the checkpoint."""
-        overlay = Overlay(self.reader)
-        overlay.put(keys.CHECKPOINT, self.checkpoint())
-        return overlay
+        """A fresh overlay on what is committed."""
+        return Overlay(self.store, self.checkpoint(), self._known)
 
     def check_log(self) -> None:
         """Refuse a log that is not the one that was folded, or that ends before the checkpoint."""
@@ -147,18 +148,30 @@ class Follower:
     def commit(self, overlay: Overlay, receipts: Sequence[Decided]) -> None:
         """Write an overlay in one batch, destroy the keys it doomed, tell who waits."""
         self.store.write(overlay.encoded())
-        self._note_heads(overlay)
-        doomed = [key[1:] for key in overlay.pending if key[:1] == keys.ALL_DOOMED]
+        doomed = self._note(overlay)
         if doomed:
             self.destroy(doomed)
         if self.on_receipts is not None and receipts:
             self.on_receipts(receipts)
 
-    def _note_heads(self, overlay: Overlay) -> None:
-        """Remember which scopes' own heads moved, for the anchors."""
+    def _note(self, overlay: Overlay) -> list[bytes]:
+        """Keep rows that are read again soon, and heads for the anchors; the keys doomed."""
+        doomed = []
+        known: dict[bytes, Row | None] = {}
         for key, row in overlay.pending.items():
-            if isinstance(row, HeadRow):
-                self.moved[key[1:]] = Anchor(row.count, row.hash)
+            concern = key[0]
+            if concern in _READ_AGAIN:
+                known[key] = row
+                if concern == _HEAD:
+                    assert isinstance(row, HeadRow)
+                    self.moved[key[1:]] = Anchor(row.count, row.hash)
+            elif concern == _DOOMED:
+                doomed.append(key[1:])
+        if len(self._known) + len(known) > KNOWN:
+            self._known = known
+        else:
+            self._known.update(known)
+        return doomed
 
     def destroy(self, key_ids: Sequence[bytes]) -> None:
         """Destroy record keys, then forget that they were to be destroyed."""
@@ -181,9 +194,7 @@ class Follower:
             ) from None
 
     def _extends(self, overlay: Overlay, entry: Entry, offset: int) -> bool:
-        checkpoint = overlay.checkpoint()
-        assert checkpoint is not None
-        header = entry.header
+        checkpoint, header = overlay.at, entry.header
         if header.previous == checkpoint.hash and header.sequence == checkpoint.count:
             if header.recorded_at <= checkpoint.recorded_at:
                 raise LedgerCorrupt(
@@ -198,10 +209,8 @@ class Follower:
                 f"an entry whose predecessor was never seen (log offset {offset})",
             )
         overlay.put(keys.beaten(entry.hash), Present(header.recorded_at))
-        overlay.put(
-            keys.CHECKPOINT,
-            replace(checkpoint, next_offset=offset + 1, ignored=checkpoint.ignored + 1),
-        )
+        checkpoint.next_offset = offset + 1
+        checkpoint.ignored += 1
         return False
 
     @staticmethod

@@ -7,6 +7,8 @@ ms. Hashes are the header's keyed hashes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from schemas.bodies import Witnesses
@@ -14,26 +16,29 @@ from schemas.errors import Fault
 from schemas.events import Assertion, Observation, WorkingSet
 
 
-class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
-    """How far the fold has come: head, next log offset, next intake offset per Kind number."""
+class Checkpoint(msgspec.Struct, array_like=True, gc=False):
+    """How far the fold has come: head, next log offset, next intake offset per Kind number.
+
+    The one row that is changed in place: an overlay has its own.
+    """
 
     identity: str
     count: int
     hash: bytes
     recorded_at: int
     next_offset: int
-    positions: tuple[int, ...]
+    positions: list[int]
     ignored: int
 
 
-class EntryRow(msgspec.Struct, frozen=True, array_like=True):
+class EntryRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where an entry stands in the log, and its hash."""
 
     offset: int
     hash: bytes
 
 
-class Barrier(msgspec.Struct, frozen=True, array_like=True):
+class Barrier(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A subject or scope deletion: what was appended up to `cutoff_ms` is covered."""
 
     recorded_at: int
@@ -41,7 +46,7 @@ class Barrier(msgspec.Struct, frozen=True, array_like=True):
     blocks: bool
 
 
-class SubjectRow(msgspec.Struct, frozen=True, array_like=True):
+class SubjectRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A subject's barriers, and the part of its branches' heads that they make up."""
 
     barriers: tuple[Barrier, ...]
@@ -49,7 +54,7 @@ class SubjectRow(msgspec.Struct, frozen=True, array_like=True):
     hash: bytes
 
 
-class HeadRow(msgspec.Struct, frozen=True, array_like=True):
+class HeadRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A scope's own head: entries that changed it, the last one's sequence and hash; documents."""
 
     count: int
@@ -59,14 +64,14 @@ class HeadRow(msgspec.Struct, frozen=True, array_like=True):
     documents: int
 
 
-class Used(msgspec.Struct, frozen=True, array_like=True):
+class Used(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An idempotency key's first use: content hash and the receipt's event hash."""
 
     content: bytes
     event: bytes
 
 
-class ReceiptRow(msgspec.Struct, frozen=True, array_like=True):
+class ReceiptRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What became of an event: its last entry, decision, fault, and its place in the intake."""
 
     event_id: str
@@ -83,14 +88,14 @@ class ReceiptRow(msgspec.Struct, frozen=True, array_like=True):
     offset: int
 
 
-class Mark(msgspec.Struct, frozen=True, array_like=True):
+class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A retraction or deletion in force on a record."""
 
     recorded_at: int
     append: int
 
 
-class ObservationRow(msgspec.Struct, frozen=True, array_like=True):
+class ObservationRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An owned observation id. `event` is None where the content was never kept.
 
     `hiders` are facts that may hide the episode (quarantined or retracted ones that cite it);
@@ -112,7 +117,7 @@ class ObservationRow(msgspec.Struct, frozen=True, array_like=True):
     ordinal: int
 
 
-class FactRow(msgspec.Struct, frozen=True, array_like=True):
+class FactRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An owned fact id, whatever became of it.
 
     `recorded_at` is the τ of its first entry, `decision`/`reason` are those of its last one;
@@ -149,7 +154,7 @@ class FactRow(msgspec.Struct, frozen=True, array_like=True):
     hash: bytes
 
 
-class Waiting(msgspec.Struct, frozen=True, array_like=True):
+class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A retraction or deletion whose target has not come; `event` is its receipt's hash."""
 
     deletion: bool
@@ -161,7 +166,7 @@ class Waiting(msgspec.Struct, frozen=True, array_like=True):
     event: bytes
 
 
-class Links(msgspec.Struct, frozen=True, array_like=True):
+class Links(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What hangs on one record, come or not: what waits for it, and the facts that cite it.
 
     In order of admission. `facts` are the latest; those before fill `chunks` rows of `FactList`.
@@ -172,13 +177,13 @@ class Links(msgspec.Struct, frozen=True, array_like=True):
     chunks: int
 
 
-class FactList(msgspec.Struct, frozen=True, array_like=True):
+class FactList(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A full stretch of the facts (hashes) that cite one record."""
 
     facts: tuple[bytes, ...]
 
 
-class Document(msgspec.Struct, frozen=True, array_like=True):
+class Document(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Searchable text of a record; `fact` tells an observation (False) from a fact (True)."""
 
     fact: bool
@@ -186,13 +191,13 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
-class Present(msgspec.Struct, frozen=True, array_like=True):
+class Present(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An index entry without content of its own (`since` is a τ in µs)."""
 
     since: int
 
 
-class WorkingSetRow(msgspec.Struct, frozen=True, array_like=True):
+class WorkingSetRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A working set, open until its expiry is recorded (`expired` τ, 0: open)."""
 
     recorded_at: int
@@ -216,7 +221,6 @@ Row = (
     | WorkingSetRow
 )
 
-_encode = msgspec.msgpack.Encoder().encode
 ROW_OF_PREFIX: dict[int, type[Row]] = {
     ord("M"): Checkpoint,
     ord("E"): EntryRow,
@@ -239,9 +243,7 @@ ROW_OF_PREFIX: dict[int, type[Row]] = {
 _decoders = {prefix: msgspec.msgpack.Decoder(cls) for prefix, cls in ROW_OF_PREFIX.items()}
 
 
-def encode_row(row: Row) -> bytes:
-    """Stored bytes of a row."""
-    return _encode(row)
+encode_row: Callable[[Row], bytes] = msgspec.msgpack.Encoder().encode
 
 
 def decode_row(key: bytes, data: bytes) -> Row:

@@ -7,13 +7,12 @@ together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from projections import keys
 from projections.ports import KeyValueStore
 from projections.rows import (
-    Barrier,
     Checkpoint,
     Document,
     EntryRow,
@@ -34,8 +33,6 @@ from projections.rows import (
 from schemas.entry import GENESIS
 from schemas.errors import StoreDamaged
 
-Changes = dict[bytes, Row | bytes | None]
-
 NO_SUBJECT = SubjectRow((), -1, GENESIS)
 NO_HEAD = HeadRow(0, -1, GENESIS, 0, 0)
 NO_LINKS = Links((), (), 0)
@@ -45,7 +42,7 @@ _UNREAD = Present(-1)
 
 def fresh_checkpoint(identity: str) -> Checkpoint:
     """The checkpoint of a partition of which nothing has been folded."""
-    return Checkpoint(identity, 0, GENESIS, NOT_BEFORE_EVERYTHING, 0, (0,) * 14, 0)
+    return Checkpoint(identity, 0, GENESIS, NOT_BEFORE_EVERYTHING, 0, [0] * 14, 0)
 
 
 class Reader:
@@ -165,10 +162,21 @@ class StoreReader(Reader):
 class Overlay(Reader):
     """Committed state with uncommitted changes on top, for as long as nothing else is committed."""
 
-    def __init__(self, base: Reader) -> None:
-        self._base = base
+    def __init__(
+        self, store: KeyValueStore, at: Checkpoint, known: Mapping[bytes, Row | None] | None = None
+    ) -> None:
+        """`at` becomes this overlay's own; `known` are committed rows that need no reading."""
+        self._base = StoreReader(store)
+        self._get = store.get
+        self._known = known or {}
         self._rows: dict[bytes, Row | None] = {}  # what was read or put
-        self.pending: Changes = {}
+        self.at = at
+        self.pending: dict[bytes, Row | None] = {}
+        self._blocks: dict[bytes, bytes] = {}
+
+    def checkpoint(self) -> Checkpoint:
+        """How far this overlay has come."""
+        return self.at
 
     def put(self, key: bytes, row: Row | None) -> None:
         """Put a row on top; None deletes."""
@@ -176,22 +184,21 @@ class Overlay(Reader):
 
     def put_raw(self, key: bytes, row: bytes) -> None:
         """Put bytes that are no struct on top."""
-        self.pending[key] = row
+        self._blocks[key] = row
 
     def raw(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         """Pending, else committed bytes."""
-        rows = dict(zip(wanted, self._base.raw(wanted), strict=True))
-        for key in wanted:
-            pending = self.pending.get(key)
-            if isinstance(pending, bytes):
-                rows[key] = pending
-        return [rows[key] for key in wanted]
+        committed = zip(wanted, self._base.raw(wanted), strict=True)
+        return [self._blocks.get(key, row) for key, row in committed]
 
     def row(self, key: bytes) -> Any:
         """The pending row, else the committed one, which is read once."""
         row = self._rows.get(key, _UNREAD)
         if row is _UNREAD:
-            row = self._rows[key] = self._base.row(key)
+            row = self._known.get(key, _UNREAD)
+            if row is _UNREAD:
+                data = self._get(key)
+                row = self._rows[key] = None if data is None else decode_row(key, data)
         return row
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
@@ -207,11 +214,11 @@ class Overlay(Reader):
         yield from sorted(merged.items())
 
     def encoded(self) -> dict[bytes, bytes | None]:
-        """The pending changes as bytes for one write batch."""
-        return {
-            key: row if row is None or isinstance(row, bytes) else encode_row(row)
-            for key, row in self.pending.items()
-        }
+        """The pending changes and the checkpoint as bytes for one write batch."""
+        rows = {key: None if row is None else encode_row(row) for key, row in self.pending.items()}
+        rows[keys.CHECKPOINT] = encode_row(self.at)
+        rows.update(self._blocks)
+        return rows
 
 
 def cutoff_of(subject: SubjectRow, until: int | None = None) -> tuple[int, bool]:
@@ -222,6 +229,3 @@ def cutoff_of(subject: SubjectRow, until: int | None = None) -> tuple[int, bool]
             cutoff = max(cutoff, barrier.cutoff_ms)
             blocked = blocked or barrier.blocks
     return cutoff, blocked
-
-
-__all__ = ["Barrier", "Changes", "Overlay", "Reader", "StoreReader", "cutoff_of"]

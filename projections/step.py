@@ -7,8 +7,7 @@ for a target under that target's hash.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 from msgspec.structs import replace
 
 from projections import keys
@@ -40,7 +39,7 @@ NEVER = 2**63 - 1
 CHUNK = 64  # facts in one row of citations
 
 
-class Step(NamedTuple):
+class Step(msgspec.Struct, frozen=True):
     """One entry on its way into the state; `event16` is its event's receipt hash, if known."""
 
     state: Overlay

@@ -43,7 +43,7 @@ class Status(IntEnum):
         return self is Status.ACCEPTED or self is Status.CANDIDATE
 
 
-class Horizon(msgspec.Struct, frozen=True):
+class Horizon(msgspec.Struct, frozen=True, gc=False):
     """What a view may use: evidence recorded up to one τ, marks recorded up to another.
 
     None is everything. The public view takes marks from the current head (I4); the audit view
@@ -139,7 +139,7 @@ class Verdict(NamedTuple):
 _WAITING = Verdict(Status.PARKED, Reason.AWAITING_PREMISES)
 
 
-class _Cited(NamedTuple):
+class _Cited(msgspec.Struct, frozen=True, gc=False):
     """A premise: its state and since when it is there, or the fact that decides both."""
 
     state: _Premise
@@ -147,7 +147,7 @@ class _Cited(NamedTuple):
     fact: bytes | None
 
 
-class _Case(NamedTuple):
+class _Case(msgspec.Struct, frozen=True, gc=False):
     """What a fact's verdict follows from: already certain, or its justifications."""
 
     row: FactRow

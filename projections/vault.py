@@ -47,7 +47,13 @@ class WrappedVault:
 
     def put(self, keys: Sequence[tuple[bytes, bytes]]) -> None:
         """Store wrapped keys, on disk when it returns: a key outlives whatever it seals."""
-        rows = {key_id: self._wrap(key_id, key) for key_id, key in keys}
+        drawn = os.urandom(_NONCE * len(keys))
+        nonces = (drawn[at : at + _NONCE] for at in range(0, len(drawn), _NONCE))
+        encrypt = self._cipher.encrypt
+        rows = {
+            key_id: nonce + encrypt(nonce, key, key_id)
+            for (key_id, key), nonce in zip(keys, nonces, strict=True)
+        }
         self._store.write(rows, sync=True)
 
     def get_many(self, key_ids: Sequence[bytes]) -> list[bytes | None]:

@@ -29,7 +29,7 @@ class Check(IntEnum):
     UNCHECKABLE = 4
 
 
-class Witness(msgspec.Struct, frozen=True, array_like=True):
+class Witness(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A premise as judged: source (observation or fact) and, once checked, span and digest.
 
     `recorded_at` is the τ of the entry that checked it (0 while pending), `source_hash` the hash of
@@ -50,7 +50,7 @@ class Witness(msgspec.Struct, frozen=True, array_like=True):
 Witnesses = tuple[tuple[Witness, ...], ...]
 
 
-class ObservationBody(msgspec.Struct, frozen=True, array_like=True):
+class ObservationBody(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An admitted observation; `risks` are the scan's flags.
 
     `quote_key` is never written: it is derived from the record key when a body is sealed or opened.
@@ -61,7 +61,7 @@ class ObservationBody(msgspec.Struct, frozen=True, array_like=True):
     quote_key: bytes = b""
 
 
-class AssertionBody(msgspec.Struct, frozen=True, array_like=True):
+class AssertionBody(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An assertion; `event.justifications` is empty, its judged premises are the `witnesses`."""
 
     event: Assertion
@@ -69,14 +69,14 @@ class AssertionBody(msgspec.Struct, frozen=True, array_like=True):
     risks: tuple[str, ...]
 
 
-class EventBody(msgspec.Struct, frozen=True, array_like=True):
+class EventBody(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Any other admitted event as msgpack of its own struct; a barrier's cutoff in ms, else 0."""
 
     event: msgspec.Raw
     cutoff_ms: int
 
 
-class RefusedBody(msgspec.Struct, frozen=True, array_like=True):
+class RefusedBody(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What remains of an event that was not taken, or whose content is not kept."""
 
     event_id: str

@@ -66,7 +66,7 @@ class MalformedEntry(MnemologError):
     """Bytes that are not a ledger entry of a known format."""
 
 
-class Header(msgspec.Struct, frozen=True):
+class Header(msgspec.Struct, frozen=True, gc=False):
     """The clear part of an entry; hashes are keyed, 16 bytes, `NONE16` where there is none."""
 
     kind: int
@@ -99,7 +99,7 @@ class Header(msgspec.Struct, frozen=True):
     sources: tuple[bytes, ...]
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """An entry as stored: header, its canonical bytes, sealed body (nonce first), hash."""
 
     header: Header

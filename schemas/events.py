@@ -14,14 +14,14 @@ from schemas.kinds import Kind
 from schemas.scope import Scope
 
 
-class Actor(msgspec.Struct, frozen=True, array_like=True):
+class Actor(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Who did or said it in the world; role is one of `kinds.ACTOR_ROLES`."""
 
     id: str
     role: str
 
 
-class ContentRef(msgspec.Struct, frozen=True, array_like=True):
+class ContentRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Content that the host keeps: where, its SHA-256 in hex, its size in bytes."""
 
     uri: str
@@ -29,14 +29,14 @@ class ContentRef(msgspec.Struct, frozen=True, array_like=True):
     bytes: int
 
 
-class Value(msgspec.Struct, frozen=True, array_like=True):
+class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A typed value; `text` is canonical: decimal digits, `true`/`false`, or µs of an instant."""
 
     type: str
     text: str
 
 
-class Premise(msgspec.Struct, frozen=True, array_like=True):
+class Premise(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A quote of an observation (span optional) or a fact id; exactly one source is set."""
 
     observation: str | None = None
@@ -46,7 +46,7 @@ class Premise(msgspec.Struct, frozen=True, array_like=True):
     fact: str | None = None
 
 
-class Derivation(msgspec.Struct, frozen=True, array_like=True):
+class Derivation(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How an assertion came about; kind is one of `kinds.DERIVATIONS`."""
 
     kind: str
@@ -54,7 +54,7 @@ class Derivation(msgspec.Struct, frozen=True, array_like=True):
     version: str
 
 
-class Envelope(msgspec.Struct, frozen=True, array_like=True):
+class Envelope(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What every event carries."""
 
     event_id: str
@@ -67,7 +67,7 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
     filled: tuple[str, ...]
 
 
-class Observation(msgspec.Struct, frozen=True, array_like=True):
+class Observation(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Something a source said or showed: an event, not a fact."""
 
     envelope: Envelope
@@ -78,7 +78,7 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     salience: float
 
 
-class Assertion(msgspec.Struct, frozen=True, array_like=True):
+class Assertion(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A proposed fact with its justifications (each a tuple of premises that must all hold)."""
 
     envelope: Envelope
@@ -95,7 +95,7 @@ class Assertion(msgspec.Struct, frozen=True, array_like=True):
     expires_at: int | None
 
 
-class Retraction(msgspec.Struct, frozen=True, array_like=True):
+class Retraction(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """ "This was never right"; targets a fact."""
 
     envelope: Envelope
@@ -103,7 +103,7 @@ class Retraction(msgspec.Struct, frozen=True, array_like=True):
     reason: str
 
 
-class Deletion(msgspec.Struct, frozen=True, array_like=True):
+class Deletion(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Forget an observation, a fact, a subject or a scope; target is one of `kinds.TARGETS`."""
 
     envelope: Envelope
@@ -112,7 +112,7 @@ class Deletion(msgspec.Struct, frozen=True, array_like=True):
     reason: str
 
 
-class WorkingSet(msgspec.Struct, frozen=True, array_like=True):
+class WorkingSet(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A bounded set of records that a task works with, closed by clock at `expires_at`."""
 
     envelope: Envelope
@@ -122,7 +122,7 @@ class WorkingSet(msgspec.Struct, frozen=True, array_like=True):
     expires_at: int | None
 
 
-class Control(msgspec.Struct, frozen=True, array_like=True):
+class Control(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What only system adapters say; `control` is one of `kinds.CONTROLS`.
 
     `target_kind` is `fact` or `workingset`, `target_id` its id.
@@ -135,7 +135,7 @@ class Control(msgspec.Struct, frozen=True, array_like=True):
     reason: str
 
 
-class Note(msgspec.Struct, frozen=True, array_like=True):
+class Note(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An event of a kind whose rules are not in force yet: kept whole as canonical JSON."""
 
     envelope: Envelope

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -84,6 +85,7 @@ class Registry:
             for principal in self._by_name.values()
             if principal.key is not None and not principal.revoked
         }
+        self._may = lru_cache(maxsize=16_384)(self._look_up)
 
     def principal(self, name: str) -> Principal | None:
         """By name; also a revoked one, which says so."""
@@ -99,9 +101,16 @@ class Registry:
 
     def may(self, principal: Principal, role: Role, scope: Scope) -> bool:
         """Whether a principal has a role, and a grant that covers the scope."""
-        if principal.revoked or role not in principal.roles:
-            return False
-        return any(grant.covers(scope) for grant in principal.grants)
+        return self._may(principal.name, role, scope)
+
+    def _look_up(self, name: str, role: Role, scope: Scope) -> bool:
+        principal = self._by_name.get(name)
+        return (
+            principal is not None
+            and not principal.revoked
+            and role in principal.roles
+            and any(grant.covers(scope) for grant in principal.grants)
+        )
 
     def may_speak_for(self, signer: str, adapter: str) -> bool:
         """Whether a record signed by `signer` may name `adapter` as the one that publishes."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 
-class Scope(msgspec.Struct, frozen=True, array_like=True, order=True):
+class Scope(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
     """(tenant, namespace, subject, branch): where every canonical operation runs."""
 
     tenant: str

@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -21,7 +22,7 @@ from schemas.entry import NONCE_BYTES
 from schemas.scope import Scope, pack, pack_scope, pack_subject
 
 
-class RecordKey(NamedTuple):
+class RecordKey(msgspec.Struct, frozen=True, gc=False):
     """What sealing one body takes: key id (16 bytes), key (32), nonce (12)."""
 
     key_id: bytes

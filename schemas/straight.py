@@ -179,18 +179,28 @@ class _Symbols(dict[int, str]):
         raise Undecodable("unknown_symbol", f"{self._path} has no known symbol {number}")
 
 
+_HIGH_BITS = 0x8080_8080_8080_8080
+_EIGHT_BYTES = 0x0080_8080_8080_8080  # seven go on, the eighth ends
+
+
 def _long(data: bytes, i: int) -> tuple[int, int]:
     """A signed integer of 64 bits, and where it ends."""
+    chunk = int.from_bytes(data[i : i + 8], "little")
+    if chunk & _HIGH_BITS == _EIGHT_BYTES:  # as an instant in µs has: its groups at once
+        number = chunk & 0x007F_007F_007F_007F | (chunk & 0x7F00_7F00_7F00_7F00) >> 1
+        number = number & 0x3FFF_0000_3FFF | (number & 0x3FFF_0000_3FFF_0000) >> 2
+        number = number & 0x0FFF_FFFF | (number & 0x0FFF_FFFF_0000_0000) >> 4
+        return (number >> 1) ^ -(number & 1), i + 8
     byte = data[i]
     i += 1
     number = byte & 127
     shift = 7
-    while byte & 128:
+    while byte & 128 and shift < 70:
         byte = data[i]
         i += 1
         number |= (byte & 127) << shift
         shift += 7
-    if number >> 64:
+    if byte & 128 or number >> 64:
         raise OverflowError("an integer has more than 64 bits")
     return (number >> 1) ^ -(number & 1), i
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from schemas.canonical import check_payload
@@ -37,6 +38,7 @@ from schemas.limits import (
     URI_BYTES,
 )
 from schemas.normalise import normalise_key
+from schemas.scope import Scope
 from schemas.text import check_id, check_marks, check_text
 from schemas.times import MAX_MICROS, MIN_MICROS, check_instant, format_instant
 from schemas.values import check_value
@@ -55,13 +57,18 @@ def check(kind: Kind, event: Event) -> None:
     _CHECKS[kind](event)
 
 
-def _envelope(envelope: Envelope) -> None:
-    scope, actor = envelope.scope, envelope.actor
-    check_id(envelope.event_id, "event_id")
+@lru_cache(maxsize=8192)  # a scope that passed is not looked at again
+def _scope(scope: Scope) -> None:
     check_id(scope.tenant, "scope.tenant")
     check_id(scope.namespace, "scope.namespace")
     check_id(scope.subject, "scope.subject")
     check_id(scope.branch, "scope.branch")
+
+
+def _envelope(envelope: Envelope) -> None:
+    scope, actor = envelope.scope, envelope.actor
+    check_id(envelope.event_id, "event_id")
+    _scope(scope)
     check_id(envelope.adapter, "adapter")
     check_id(actor.id, "actor.id")
     if actor.role not in _ACTOR_ROLES:
