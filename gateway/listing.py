@@ -88,9 +88,7 @@ def facts(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> list[It
         public = group.public_ever() if asked.valid_at is None else group.at(asked.valid_at).public
         for member in public:
             if want.fits(member):
-                answer = fact_answer(
-                    reader, asked.scope, group, member, asked.horizon, "active", None
-                )
+                answer = fact_answer(reader, asked.scope, member.row, asked.horizon, "active", None)
                 found.append(Item(_key(member), answer))
     return found
 
@@ -106,7 +104,7 @@ def history(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> list[
             status, by = marks.get(member.record, ("active", None))
             if status == "active" and member.row.expired:
                 status = "expired"
-            answer = fact_answer(reader, asked.scope, group, member, asked.horizon, status, by)
+            answer = fact_answer(reader, asked.scope, member.row, asked.horizon, status, by)
             found.append(Item(_key(member), answer))
     return found
 
@@ -135,7 +133,14 @@ def conflicts(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> lis
                 continue
             first = min(_key(side) for side in conflict.sides)
             key = (first[0], first[1] + conflict.start.to_bytes(9, "big", signed=True))
-            answer = conflict_answer(reader, asked.scope, group, conflict, asked.horizon)
+            answer = conflict_answer(
+                reader,
+                asked.scope,
+                [side.row for side in conflict.sides],
+                [side.event.fact_id for side in conflict.sides],
+                (conflict.start, conflict.end),
+                asked.horizon,
+            )
             found.append(Item(key, answer))
     return found
 

@@ -16,8 +16,7 @@ Rules
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -26,11 +25,11 @@ from gateway.asked import Asked
 from gateway.requests import RecallQuery
 from gateway.serving import Serving
 from gateway.tokens import Tokens
-from gateway.views import Names, ScopeView, Views, candidate, names_of
-from projections.lexical import NoSearchableTerms, search
-from projections.lexical_rows import blocks_of, read_block_rows, read_documents
+from gateway.views import ScopeView, Views, names_of
+from projections.lexical import JUDGED, NoSearchableTerms, search
+from projections.lexical_rows import blocks_of, read_block_rows
 from projections.state import Reader
-from projections.visible import Sight, Viewer, kind_of
+from projections.visible import Candidate, Sight, Viewer
 from schemas import answers
 from schemas.normalise import normalise_key
 from schemas.sealing import Hasher
@@ -39,21 +38,36 @@ FUSION_K = 10
 LEG_DEPTH = 200
 CHARACTERS_A_TOKEN = 4
 
-
-class _Candidate(NamedTuple):
-    """A fused candidate: one of its documents, its score, the legs that found it."""
-
-    sight: Sight
-    score: float
-    legs: tuple[str, ...]
+_NO_TERMS = answers.Reason(
+    code="no_searchable_terms",
+    field="query",
+    detail="the query has no word or symbol to search for",
+    remedy="ask with at least one word",
+)
+_QUERY_TRUNCATED = answers.Reason(
+    code="query_truncated",
+    field="query",
+    detail="only its first terms were used",
+    remedy="ask shorter",
+)
+_SCOPE_TRUNCATED = answers.Reason(
+    code="scope_truncated",
+    field="query",
+    detail=f"the scope holds more than the {JUDGED:,} candidates that one recall judges",
+    remedy="ask with rarer words",
+)
+_RESULTS_CUT = answers.Reason(
+    code="token_budget",
+    field="token_budget",
+    detail="results were left out",
+    remedy="raise token_budget",
+)
 
 
 class _Search:
     """One question to one scope: the kept view of its tail, and what is looked at beyond it."""
 
-    def __init__(
-        self, reader: Reader, asked: Asked, view: ScopeView, types: frozenset[str]
-    ) -> None:
+    def __init__(self, reader: Reader, asked: Asked, view: ScopeView, types: Sequence[str]) -> None:
         self.count = blocks_of(asked.head.documents)
         self._reader = reader
         self._asked = asked
@@ -61,6 +75,8 @@ class _Search:
         self._types = types
         self._beyond: dict[int, Sight] = {}
         self._viewer: Viewer | None = None
+
+    # The rest of the scope, as the lexical leg reads it
 
     def rows(self, keys: Sequence[tuple[int, bytes]]) -> Sequence[bytes | None]:
         """Rows of posting blocks."""
@@ -78,103 +94,66 @@ class _Search:
                 asked.policy,
                 asked.valid_at,
                 self._view.standing,
-                whole=False,
             )
-        sights = self._viewer.see(read_documents(self._reader, asked.scope, ordinals))
-        found = {sight.ordinal: sight for sight in sights if self.wanted(sight)}
+        found = {sight.ordinal: sight for sight in self._viewer.see(ordinals)}
         self._beyond |= found
-        return set(found)
+        return {ordinal for ordinal, sight in found.items() if self._wanted(sight.candidate)}
 
-    def candidate(self, ordinal: int) -> Hashable:
-        """What a document is a part of."""
-        return candidate(self.sight(ordinal))
+    def candidate(self, ordinal: int) -> Candidate:
+        """What a document is (a part of)."""
+        return self._sight(ordinal).candidate
 
-    def sight(self, ordinal: int) -> Sight:
-        """A document that was seen."""
+    def _sight(self, ordinal: int) -> Sight:
         return self._view.sights.get(ordinal) or self._beyond[ordinal]
 
-    def wanted(self, sight: Sight) -> bool:
-        """Whether it is of a type that was asked for."""
-        return not self._types or kind_of(sight) in self._types
+    def _wanted(self, candidate: Candidate) -> bool:
+        return not self._types or candidate.kind in self._types
 
-    def name(self, ordinal: int) -> str:
-        """What breaks a tie: the record's own id, the same in every deployment."""
-        sight = self.sight(ordinal)
-        if kind_of(sight) == "conflict":
-            assert sight.standing is not None
-            return min(side.fact_id for side in sight.standing.facts.values())
-        return sight.name
+    # The legs
 
-    def names(self) -> list[Names]:
-        """Facts and conflicts by name, in the tail and beyond."""
-        return [self._view.names, names_of(self._beyond.values())]
-
-    def legs(self, query: str, depth: int) -> tuple[dict[str, list[int]], list[answers.Reason]]:
-        """Ordinals a leg, one a candidate, best first; what was left out."""
+    def legs(self, query: str, depth: int) -> tuple[dict[str, list[Sight]], list[answers.Reason]]:
+        """Sights a leg, one a candidate, best first; what was left out."""
         sights = self._view.sights.values()
-        wanted = np.fromiter(map(self.wanted, sights), np.bool_, len(sights))
+        wanted = np.fromiter((self._wanted(s.candidate) for s in sights), np.bool_, len(sights))
         found = search(self._view.tail, wanted, self, query, depth)
         if isinstance(found, NoSearchableTerms):
-            return {}, [
-                _reason(
-                    "no_searchable_terms",
-                    "query",
-                    "the query has no word or symbol to search for",
-                    "ask with at least one word",
-                )
-            ]
-        missing = []
-        if found.truncated:
-            missing.append(
-                _reason("query_truncated", "query", "only its first terms were used", "ask shorter")
-            )
+            return {}, [_NO_TERMS]
+        missing = [_QUERY_TRUNCATED] if found.truncated else []
         if not found.complete:
-            missing.append(
-                _reason(
-                    "scope_truncated",
-                    "query",
-                    "the scope holds more candidates than one recall judges",
-                    "ask with rarer words",
-                )
-            )
-        ties = sorted(found.hits, key=lambda hit: (-hit.score, self.name(hit.ordinal)))
-        lexical = [hit.ordinal for hit in ties]
-        return {"exact": self._exact(query, depth), "lexical": lexical}, missing
+            missing.append(_SCOPE_TRUNCATED)
+        ranked = [(hit.score, self._sight(hit.ordinal)) for hit in found.hits]
+        ranked.sort(key=lambda one: (-one[0], one[1].candidate.name))
+        lexical = [sight for _, sight in ranked]
+        return {"exact": self._exact(query)[:depth], "lexical": lexical}, missing
 
-    def _exact(self, query: str, depth: int) -> list[int]:
+    def _exact(self, query: str) -> list[Sight]:
         """What the query names by entity, attribute or value; most names first."""
         asked = f" {normalise_key(query)} "
-        ordinals: dict[Hashable, int] = {}
-        scores: dict[Hashable, set[str]] = {}
-        for names in self.names():
-            for name, having in names.items():
+        found: dict[Candidate, Sight] = {}
+        named: dict[Candidate, set[str]] = {}
+        for names in (self._view.names, names_of(self._beyond.values())):
+            for name, sights in names.items():
                 if name in asked and _stands_in(name, asked):
-                    for key, ordinal in having.items():
-                        ordinals.setdefault(key, ordinal)
-                        scores.setdefault(key, set()).add(name)
-        ranked = sorted(
-            (-len(found), self.name(ordinals[key]), ordinals[key])
-            for key, found in scores.items()
-            if self.wanted(self.sight(ordinals[key]))
-        )
-        return [ordinal for _, _, ordinal in ranked[:depth]]
+                    for sight in sights:
+                        found.setdefault(sight.candidate, sight)
+                        named.setdefault(sight.candidate, set()).add(name)
+        wanted = filter(self._wanted, named)
+        return [found[c] for c in sorted(wanted, key=lambda c: (-len(named[c]), c.name))]
 
-    def fused(self, legs: dict[str, list[int]]) -> list[_Candidate]:
-        """Reciprocal-rank fusion."""
-        scores: dict[Hashable, float] = {}
-        found_by: dict[Hashable, list[str]] = {}
-        ordinals: dict[Hashable, int] = {}
-        for leg, ranked in legs.items():
-            for rank, ordinal in enumerate(ranked, start=1):
-                key = self.candidate(ordinal)
-                ordinals.setdefault(key, ordinal)
-                scores[key] = scores.get(key, 0.0) + 1.0 / (FUSION_K + rank)
-                found_by.setdefault(key, []).append(leg)
-        order = sorted(scores, key=lambda key: (-scores[key], self.name(ordinals[key])))
-        return [
-            _Candidate(self.sight(ordinals[key]), scores[key], tuple(found_by[key]))
-            for key in order
-        ]
+
+def _fused(legs: dict[str, list[Sight]]) -> list[tuple[Sight, float, tuple[str, ...]]]:
+    """Reciprocal-rank fusion: sights, one a candidate, with their scores and legs, best first."""
+    sights: dict[Candidate, Sight] = {}
+    scores: dict[Candidate, float] = {}
+    found_by: dict[Candidate, tuple[str, ...]] = {}
+    for leg, ranked in legs.items():
+        for rank, sight in enumerate(ranked, start=1):
+            one = sight.candidate
+            sights.setdefault(one, sight)
+            scores[one] = scores.get(one, 0.0) + 1.0 / (FUSION_K + rank)
+            found_by[one] = (*found_by.get(one, ()), leg)
+    order = sorted(scores, key=lambda one: (-scores[one], one.name))
+    return [(sights[one], scores[one], found_by[one]) for one in order]
 
 
 def recall(
@@ -186,16 +165,16 @@ def recall(
     views: Views,
 ) -> answers.Recall:
     """Answer a recall from one consistent state."""
-    searched = _Search(reader, asked, views.view(reader, asked), frozenset(request.types))
+    searched = _Search(reader, asked, views.view(reader, asked), request.types)
     legs, missing = searched.legs(request.query, max(LEG_DEPTH, request.limit))
     serving = Serving(reader, asked)
     results: list[answers.RecallResult] = []
     used = 0
     cut = False
-    for found in searched.fused(legs):
+    for sight, score, names in _fused(legs):
         if len(results) == request.limit:
             break
-        result = serving.result(found.sight, found.score, found.legs)
+        result = serving.result(sight, score, names)
         cost = -(-len(result.text) // CHARACTERS_A_TOKEN)
         if request.token_budget is not None and used + cost > request.token_budget:
             cut = True
@@ -203,10 +182,8 @@ def recall(
         used += cost
         results.append(result)
     if cut:
-        missing.append(
-            _reason("token_budget", "token_budget", "results were left out", "raise token_budget")
-        )
-    partial = cut or any(reason.code == "scope_truncated" for reason in missing)
+        missing.append(_RESULTS_CUT)
+    partial = cut or _SCOPE_TRUNCATED in missing
     return answers.Recall(
         snapshot=asked.snapshot(tokens),
         status=_status(results, partial),
@@ -236,10 +213,6 @@ def _stands_in(name: str, asked: str) -> bool:
             return True
         at = asked.find(name, at + 1)
     return False
-
-
-def _reason(code: str, field: str, detail: str, remedy: str) -> answers.Reason:
-    return answers.Reason(code=code, field=field, detail=detail, remedy=remedy)
 
 
 def _trace_id(asked: Asked, request: RecallQuery, hasher: Hasher) -> str:

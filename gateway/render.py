@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 
 from projections.rows import FactRow, ObservationRow, ReceiptRow
 from projections.state import Reader
 from projections.support import Horizon, Status, observation_gone
-from projections.view import Conflict as ConflictSet
-from projections.view import Group, Member
+from projections.view import Member
 from schemas import answers
 from schemas.bodies import Check, Witness
 from schemas.events import Observation
+from schemas.intervals import Bound
 from schemas.kinds import RECEIPT_STATE, Decision, Kind, Reason, Tier
 from schemas.normalise import normalise_key
 from schemas.reasons import explain
@@ -28,14 +29,14 @@ from schemas.values import json_value
 def fact_answer(
     reader: Reader,
     scope16: bytes,
-    group: Group,
-    member: Member,
+    row: FactRow,
     horizon: Horizon,
     status: str,
     superseder: Member | None,
 ) -> answers.Fact:
     """A fact with its evidence; `status` as the view found it."""
-    event = member.event
+    event = row.event
+    assert event is not None
     return answers.Fact(
         fact_id=event.fact_id,
         entity=event.entity,
@@ -44,11 +45,11 @@ def fact_answer(
         type=event.value.type,
         valid_from=format_instant(event.valid_from),
         valid_to=None if event.valid_to is None else format_instant(event.valid_to),
-        recorded_at=format_instant(member.row.decided_at),
+        recorded_at=format_instant(row.decided_at),
         status=status,
         confidence=event.confidence,
-        asserted_by=asserted_by(member.row),
-        evidence=evidence(reader, scope16, member.row, horizon),
+        asserted_by=asserted_by(row),
+        evidence=evidence(reader, scope16, row, horizon),
         supersedes=event.supersedes,
         superseded_by=superseded_by(superseder),
     )
@@ -128,24 +129,28 @@ def episode_answer(row: ObservationRow) -> answers.Episode:
 
 
 def conflict_answer(
-    reader: Reader, scope16: bytes, group: Group, conflict: ConflictSet, horizon: Horizon
+    reader: Reader,
+    scope16: bytes,
+    sides: Sequence[FactRow],
+    fact_ids: Sequence[str],
+    overlap: tuple[int, Bound],
+    horizon: Horizon,
 ) -> answers.Conflict:
-    """All sides of a conflict by fact id; its own id follows from scope, key and sides."""
-    sides = sorted(conflict.sides, key=lambda side: side.event.fact_id)
-    first = sides[0].event
+    """The given sides of a conflict by fact id; its own id follows from scope, key and all ids."""
+    events = [row.event for row in sides if row.event is not None]
+    first = min(events, key=lambda event: event.fact_id)
     key = (normalise_key(first.entity), normalise_key(first.attribute))
-    said = pack(*key, *(side.event.fact_id for side in sides))
+    said = pack(*key, *sorted(fact_ids))
     digest = hashlib.sha256(pack_scope(first.envelope.scope) + said).digest()
+    shown = [fact_answer(reader, scope16, row, horizon, "disputed", None) for row in sides]
+    start, end = overlap
     return answers.Conflict(
         conflict_id="c-" + base64.b32encode(digest[:15]).decode().lower(),
-        entity=sides[0].event.entity,
-        attribute=sides[0].event.attribute,
-        sides=tuple(
-            fact_answer(reader, scope16, group, side, horizon, "disputed", None) for side in sides
-        ),
+        entity=first.entity,
+        attribute=first.attribute,
+        sides=tuple(sorted(shown, key=lambda side: side.fact_id)),
         overlap=answers.Overlap(
-            from_=format_instant(conflict.start),
-            to=None if conflict.end is None else format_instant(conflict.end),
+            from_=format_instant(start), to=None if end is None else format_instant(end)
         ),
     )
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from gateway.asked import Asked, ScopeHead
 from projections.lexical import Tail
-from projections.lexical_rows import blocks_of, tail_documents
+from projections.lexical_rows import tail_of
 from projections.state import Reader
 from projections.terms import Texts
 from projections.visible import Sight, Standing, Viewer
@@ -29,8 +29,8 @@ from schemas.normalise import normalise_key
 
 CAPACITY = 32 * 1024 * 1024
 _SIGHT_BYTES = 800
-Names = dict[str, dict[Hashable, int]]
-"""For each name the candidates that have it, and an ordinal of each."""
+Names = dict[str, list[Sight]]
+"""Facts and conflicts, one sight each, by their normalised entities, attributes and values."""
 
 
 class ScopeView(NamedTuple):
@@ -111,9 +111,9 @@ def look(reader: Reader, asked: Asked) -> ScopeView:
         asked.policy,
         asked.valid_at,
         {},
-        whole=not blocks_of(documents),
     )
-    sights = viewer.see(tail_documents(reader, asked.scope, documents))
+    tail = tail_of(documents)
+    sights = viewer.see(tail) if tail.start else viewer.see_all(documents)
     return ScopeView(
         _state(asked),
         viewer.since,
@@ -128,24 +128,19 @@ def look(reader: Reader, asked: Asked) -> ScopeView:
     )
 
 
-def candidate(sight: Sight) -> Hashable:
-    """What a sight is a part of: a conflict, if it is a side of one, else itself."""
-    conflict = sight.standing is not None and sight.standing.conflict
-    return sight.standing if conflict else sight.ordinal
-
-
 def names_of(sights: Iterable[Sight]) -> Names:
-    """Facts and conflicts by their normalised entities, attributes and values."""
+    """Whom a name stands for."""
     found: Names = {}
-    for sight in sights:
-        if sight.standing is None:
-            continue
-        key = candidate(sight)
-        sides = [sight.standing.facts[sight.record]]
-        if key is sight.standing:
-            sides = list(sight.standing.facts.values())
-        for said in sides:
+    spelled: dict[str, str] = {}
+    for candidate, sight in {sight.candidate: sight for sight in sights}.items():
+        names = set()
+        for said in candidate.said:
             for text in (said.entity, said.attribute, said.value.text):
-                found.setdefault(normalise_key(text), {}).setdefault(key, sight.ordinal)
+                name = spelled.get(text)
+                if name is None:
+                    name = spelled[text] = normalise_key(text)
+                names.add(name)
+        for name in names:
+            found.setdefault(name, []).append(sight)
     found.pop("", None)
     return found

@@ -12,6 +12,7 @@ Rules
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -19,11 +20,18 @@ from msgspec import Raw
 
 from projections import keys
 from projections.rows import Mark
-from projections.state import Reader
+from projections.state import Reader, StoreReader
 from schemas.errors import StoreDamaged
 from schemas.events import Value
 
 T = TypeVar("T")
+
+
+class DocumentGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Which record a document is of; its text stands in the record."""
+
+    fact: bool
+    record: bytes
 
 
 class EnvelopeGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -54,6 +62,7 @@ class ObservationGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
     risks: Raw
     deletions: tuple[Mark, ...]
     hiders: tuple[bytes, ...]
+    ordinal: int
 
 
 class WitnessGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -110,38 +119,71 @@ class FactGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
     content: Raw
     retractions: tuple[Mark, ...]
     deletions: tuple[Mark, ...]
+    timed_out: Raw
+    expired: Raw
+    ordinal: int
 
 
+_document = msgspec.msgpack.Decoder(DocumentGlance).decode
 _observation = msgspec.msgpack.Decoder(ObservationGlance).decode
 _fact = msgspec.msgpack.Decoder(FactGlance).decode
+
+
+def document_glances(
+    reader: Reader, scope16: bytes, ordinals: Sequence[int]
+) -> list[DocumentGlance]:
+    """Documents in the order given. Raises `StoreDamaged`."""
+    rows = reader.raw([keys.document(scope16, ordinal) for ordinal in ordinals])
+    return [
+        _document(_there(data, f"document {ordinal}"))
+        for ordinal, data in zip(ordinals, rows, strict=True)
+    ]
 
 
 def observation_glances(
     reader: Reader, scope16: bytes, records: Sequence[bytes]
 ) -> dict[bytes, ObservationGlance]:
-    """Observations by record hash, in the order given. Raises `StoreDamaged`."""
-    wanted = [keys.observation(scope16, record16) for record16 in records]
-    return _glances(reader, records, wanted, _observation, "observation")
+    """Observations by record hash. Raises `StoreDamaged`."""
+    rows = reader.raw([keys.observation(scope16, record16) for record16 in records])
+    return {
+        record16: _observation(_there(data, f"observation {record16.hex()}"))
+        for record16, data in zip(records, rows, strict=True)
+    }
 
 
 def fact_glances(
     reader: Reader, scope16: bytes, records: Sequence[bytes]
 ) -> dict[bytes, FactGlance]:
-    """Facts by record hash, in the order given. Raises `StoreDamaged`."""
-    wanted = [keys.fact(scope16, record16) for record16 in records]
-    return _glances(reader, records, wanted, _fact, "fact")
+    """Facts by record hash. Raises `StoreDamaged`."""
+    rows = reader.raw([keys.fact(scope16, record16) for record16 in records])
+    return {
+        record16: _fact(_there(data, f"fact {record16.hex()}"))
+        for record16, data in zip(records, rows, strict=True)
+    }
 
 
-def _glances(
-    reader: Reader,
-    records: Sequence[bytes],
-    wanted: Sequence[bytes],
-    decode: Callable[[bytes], T],
-    what: str,
-) -> dict[bytes, T]:
-    found: dict[bytes, T] = {}
-    for record16, data in zip(records, reader.raw(wanted), strict=True):
-        if data is None:
-            raise StoreDamaged(f"{what} {record16.hex()}")
-        found[record16] = decode(data)
-    return found
+def _there(data: bytes | None, what: str) -> bytes:
+    if data is None:
+        raise StoreDamaged(what)
+    return data
+
+
+def all_observations(
+    reader: Reader, scope16: bytes, limit: int
+) -> dict[bytes, ObservationGlance] | None:
+    """A scope's observations by record hash, in one walk; None if there are more than `limit`."""
+    return _all(reader, keys.observations(scope16), limit, _observation)
+
+
+def all_facts(reader: Reader, scope16: bytes, limit: int) -> dict[bytes, FactGlance] | None:
+    """A scope's facts by record hash, in one walk; None if there are more than `limit`."""
+    return _all(reader, keys.facts(scope16), limit, _fact)
+
+
+def _all(
+    reader: Reader, prefix: bytes, limit: int, decode: Callable[[bytes], T]
+) -> dict[bytes, T] | None:
+    assert isinstance(reader, StoreReader), "views are of committed state"
+    rows = list(islice(reader.store.scan(prefix), limit + 1))
+    cut = len(prefix)
+    return None if len(rows) > limit else {key[cut:]: decode(data) for key, data in rows}

@@ -8,15 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from projections import keys
 from projections.postings import BLOCK, build_block
-from projections.rows import Document
 from projections.state import Overlay, Reader
-from schemas.errors import StoreDamaged
-
-_decode = msgspec.msgpack.Decoder(Document).decode
 
 
 def blocks_of(documents: int) -> int:
@@ -47,22 +41,9 @@ def _write_block(state: Overlay, scope16: bytes, block: int) -> None:
         state.put_raw(keys.block_row(scope16, block, key), row)
 
 
-def tail_documents(reader: Reader, scope16: bytes, documents: int) -> list[tuple[int, Document]]:
-    """The documents that no block holds, of a scope with so many, in order of ordinal."""
-    return read_documents(reader, scope16, range(blocks_of(documents) * BLOCK, documents))
-
-
-def read_documents(
-    reader: Reader, scope16: bytes, ordinals: Sequence[int]
-) -> list[tuple[int, Document]]:
-    """Documents with their ordinals, in the order given. Raises `StoreDamaged`."""
-    wanted = [keys.document(scope16, ordinal) for ordinal in ordinals]
-    found = []
-    for ordinal, data in zip(ordinals, reader.raw(wanted), strict=True):
-        if data is None:
-            raise StoreDamaged(f"document {ordinal}")
-        found.append((ordinal, _decode(data)))
-    return found
+def tail_of(documents: int) -> range:
+    """The ordinals that no block holds, in a scope with so many documents."""
+    return range(blocks_of(documents) * BLOCK, documents)
 
 
 def read_block_rows(

@@ -38,15 +38,25 @@ class Texts:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._forms = [search_form(text) for text in texts]
-        self._plain = [form if form.isascii() else "" for form in self._forms]
-        self._foreign = [place for place, form in enumerate(self._forms) if not form.isascii()]
-        self.lengths = np.array([len(form) for form in self._forms], np.int64)
-        self._words = _Words(self._plain)
-        self.size = int(self.lengths.sum()) + self._words.size + 120 * len(self._forms)
+        self._texts = texts
+        self._foreign = {
+            place: search_form(text) for place, text in enumerate(texts) if not text.isascii()
+        }
+        lengths = list(map(len, texts))  # an ASCII text is as long as its search form
+        for place, form in self._foreign.items():
+            lengths[place] = len(form)
+        self.lengths = np.array(lengths, np.int64)
+        plain = list(texts)
+        for place, form in self._foreign.items():
+            plain[place] = form if form.isascii() else ""
+        self._words = _Words(plain)
+        self.size = int(self.lengths.sum()) + self._words.size + 120 * len(texts)
 
     def __len__(self) -> int:
-        return len(self._forms)
+        return len(self._texts)
+
+    def _form(self, place: int) -> str:
+        return self._foreign[place] if place in self._foreign else search_form(self._texts[place])
 
     def occurrences(self, terms: Sequence[str]) -> list[Occurrences]:
         """For each (distinct) term, where it occurs."""
@@ -56,7 +66,7 @@ class Texts:
         for term in terms:
             counts = cut.get(term)
             if counts is None:
-                counts = np.zeros(len(self._forms), np.int64)
+                counts = np.zeros(len(self._texts), np.int64)
             if _is_plain(term) and term.isascii():
                 counts = counts + self._words.count(term.encode())
             places = np.flatnonzero(counts)
@@ -66,16 +76,15 @@ class Texts:
     def _cut(self, terms: Sequence[str], others: Sequence[str]) -> dict[str, NDArray[np.int64]]:
         """Counts in the texts that must be cut into tokens to be counted."""
         found: dict[str, NDArray[np.int64]] = {}
-        places = range(len(self._forms)) if others else self._foreign
-        for place in places:
-            form = self._forms[place]
-            sought = [term for term in (others if self._plain[place] else terms) if term in form]
+        for place in range(len(self._texts)) if others else self._foreign:
+            form = self._form(place)
+            sought = [term for term in (others if form.isascii() else terms) if term in form]
             if not sought:
                 continue
             words = Counter(tokens_of(form))
             for term in sought:
                 if term in words:
-                    counts = found.setdefault(term, np.zeros(len(self._forms), np.int64))
+                    counts = found.setdefault(term, np.zeros(len(self._texts), np.int64))
                     counts[place] = words[term]
         return found
 
@@ -86,10 +95,10 @@ def _is_plain(term: str) -> bool:
 
 
 class _Words:
-    """The words of ASCII search forms: where each begins, how long it is, its first bytes."""
+    """The words of ASCII texts: where each begins, how long it is, its first bytes."""
 
-    def __init__(self, forms: Sequence[str]) -> None:
-        joined = " ".join(["", *forms, ""]).encode().translate(ASCII_WORDS) + b" " * _HEAD
+    def __init__(self, texts: Sequence[str]) -> None:
+        joined = " ".join(["", *texts, ""]).encode().translate(ASCII_WORDS) + b" " * _HEAD
         blanks = np.flatnonzero(np.frombuffer(joined, np.uint8) == _BLANK)
         lengths = np.diff(blanks) - 1
         kept = lengths > 0
@@ -97,8 +106,8 @@ class _Words:
         self._starts = (blanks[:-1] + 1)[kept].astype(np.int32)
         self._lengths = lengths[kept].astype(np.int32)
         self._firsts = self._heads[self._starts] & _MASKS[np.minimum(self._lengths, _HEAD)]
-        self._ends = np.cumsum([len(form) + 1 for form in forms], dtype=np.int64)
-        self.size = len(joined) + 16 * len(self._starts) + 8 * len(forms)
+        self._ends = np.cumsum([len(text) + 1 for text in texts], dtype=np.int64)
+        self.size = len(joined) + 16 * len(self._starts) + 8 * len(texts)
 
     def count(self, word: bytes) -> NDArray[np.int64]:
         """How often an ASCII word occurs at each place."""

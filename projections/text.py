@@ -72,7 +72,7 @@ def _ascii_table(kept: str) -> bytes:
 
 _ASCII_FORM: Final = _ascii_table(_JOINERS)
 ASCII_WORDS: Final = _ascii_table("")
-"""Translates an ASCII search form into its words, each between blanks, and as many bytes."""
+"""Translates an ASCII text, or its search form, into its words between blanks; as many bytes."""
 
 
 _INVISIBLE: Final = (  # besides format characters: fillers, variation selectors, tags

@@ -12,17 +12,22 @@ Rules
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from projections import keys
 from projections.glances import (
     AssertionGlance,
+    DocumentGlance,
     FactGlance,
     ObservationGlance,
+    all_facts,
+    all_observations,
+    document_glances,
     fact_glances,
     observation_glances,
 )
-from projections.rows import Document
 from projections.state import Reader
 from projections.support import Horizon, judge_all
 from projections.view import Group, episode_visible
@@ -36,12 +41,19 @@ from schemas.normalise import normalise_key, value_key
 from schemas.policy import Policy
 from schemas.values import json_value
 
-_NOT_KEPT = (Decision.COVERED, Decision.DELETED)
+_NOT_KEPT = (int(Decision.COVERED), int(Decision.DELETED))
+_OK = int(Check.OK)
+_NO_GROUNDS = -1
+_NEVER = 2**63
+_SLACK = 1024
+
+R = TypeVar("R")
 
 
-class Said(NamedTuple):
+class Said(msgspec.Struct, frozen=True, gc=False):
     """What a fact says."""
 
+    record: bytes
     fact_id: str
     entity: str
     attribute: str
@@ -53,54 +65,43 @@ class Said(NamedTuple):
         return f"{self.entity} {self.attribute} {json_value(self.value)}"
 
 
-class Standing:
-    """The unsuperseded facts of one (entity, attribute) that are eligible and hold at the instant.
+class Candidate(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """What a search may find: an `episode`, a `fact`, or a `conflict` with all its sides.
 
-    All of them are public, or all of them are one conflict's sides.
+    `name` breaks ties: the record's own id, of a conflict the least fact id. `said` is what its
+    facts say, `overlap` the widest interval on which they are in just this conflict.
     """
 
-    def __init__(self, facts: Mapping[bytes, Said], policy: Policy) -> None:
-        self.facts = facts
-        self._policy = policy
-        self._conflict: bool | None = None
-
-    @property
-    def conflict(self) -> bool:
-        """Whether two of the values of a single-valued attribute are unequal."""
-        if self._conflict is None:
-            self._conflict = self._clash()
-        return self._conflict
-
-    def _clash(self) -> bool:
-        said = list(self.facts.values())
-        if len(said) < 2 or not self._policy.single_valued(normalise_key(said[0].attribute)):
-            return False
-        fold = self._policy.fold_values
-        return len({value_key(one.value, fold) for one in said}) > 1
+    kind: str
+    name: str
+    said: tuple[Said, ...]
+    overlap: tuple[int, Bound] | None
 
 
-class Sight(NamedTuple):
-    """A document that may be seen; `name` is the record's own id, `standing` None for episodes."""
+class Sight(msgspec.Struct, frozen=True, gc=False):
+    """A document that may be seen, and the candidate that it is (a part of)."""
 
     ordinal: int
     record: bytes
-    name: str
     text: str
-    standing: Standing | None
+    candidate: Candidate
 
 
-def kind_of(sight: Sight) -> str:
-    """What a sight is found as: `episode`, `fact` or `conflict`."""
-    if sight.standing is None:
-        return "episode"
-    return "conflict" if sight.standing.conflict else "fact"
+class Standing(NamedTuple):
+    """The unsuperseded facts of one (entity, attribute) that are eligible and hold at the instant.
+
+    All of them are public, or all of them are one conflict's sides: two values of a single-valued
+    attribute are unequal (I3).
+    """
+
+    facts: Mapping[bytes, Said]
+    candidates: Mapping[bytes, Candidate]
 
 
 class Viewer:
     """Looks at a scope's documents under one horizon and policy, at one instant (µs).
 
-    `standing` are groups already judged so, by hash. With `whole` the scope's groups are read in
-    one go, which is faster where most are looked at.
+    `standing` are groups already judged so, by hash.
     """
 
     def __init__(
@@ -111,8 +112,6 @@ class Viewer:
         policy: Policy,
         t: int,
         standing: Mapping[bytes, Standing],
-        *,
-        whole: bool,
     ) -> None:
         assert horizon.marks is None, "public views only"
         self._reader = reader
@@ -123,38 +122,83 @@ class Viewer:
         self._observations: dict[bytes, ObservationGlance] = {}
         self._facts: dict[bytes, FactGlance] = {}
         self._members: dict[bytes, list[bytes]] = {}
-        self._whole = whole
+        self._points: list[int] = []
         self.standing = dict(standing)
-        self.since: int | None = None
-        self.until: int | None = None
 
-    def see(self, documents: Sequence[tuple[int, Document]]) -> list[Sight]:
-        """Those of the documents that may be seen, in the order given."""
+    def see(self, ordinals: Sequence[int]) -> list[Sight]:
+        """Those of the documents that may be seen, in the order given. Raises `StoreDamaged`."""
         if self._horizon.blocked:
             return []
+        documents = document_glances(self._reader, self._scope, ordinals)
         self._look(documents)
+        return self._seen(ordinals, documents)
+
+    def see_all(self, documents: int) -> list[Sight]:
+        """What may be seen of a scope with so many documents; reads it in one go."""
+        if self._horizon.blocked:
+            return []
+        found = self._look_at_all(documents)
+        ordinals = range(documents)
+        return self.see(ordinals) if found is None else self._seen(ordinals, found)
+
+    @property
+    def since(self) -> int | None:
+        """The first instant from which on just this is seen; None if there is none."""
+        return max((point for point in self._points if point <= self._t), default=None)
+
+    @property
+    def until(self) -> int | None:
+        """The instant from which on something else may be seen; None if there is none."""
+        return min((point for point in self._points if point > self._t), default=None)
+
+    def _seen(self, ordinals: Sequence[int], documents: Sequence[DocumentGlance]) -> list[Sight]:
         seen = []
-        for ordinal, document in documents:
+        for ordinal, document in zip(ordinals, documents, strict=True):
             record16 = document.record
             if document.fact:
-                fact = self._facts[record16]
-                standing = self._group(fact.entity_attribute)
+                standing = self._group(self._facts[record16].entity_attribute)
                 said = standing.facts.get(record16)
                 if said is not None:
-                    seen.append(Sight(ordinal, record16, said.fact_id, said.text, standing))
-            else:
-                event = self._observations[record16].event
-                if event is not None and self._episode(record16):
-                    name, text = event.envelope.event_id, event.content or ""
-                    seen.append(Sight(ordinal, record16, name, text, None))
+                    found = standing.candidates[record16]
+                    seen.append(Sight(ordinal, record16, said.text, found))
+                continue
+            observation = self._observations[record16]
+            event = observation.event
+            if event is not None and self._episode(record16, observation):
+                found = Candidate("episode", event.envelope.event_id, (), None)
+                seen.append(Sight(ordinal, record16, event.content or "", found))
         return seen
 
     # Reading
 
-    def _look(self, documents: Sequence[tuple[int, Document]]) -> None:
+    def _look_at_all(self, documents: int) -> list[DocumentGlance] | None:
+        """Read the scope's records in order of their keys; None if most of them are no documents.
+
+        The records must have the ordinals 0 to `documents` - 1, each once.
+        """
+        limit = _SLACK + 2 * documents
+        facts = all_facts(self._reader, self._scope, limit)
+        observations = all_observations(self._reader, self._scope, limit)
+        if facts is None or observations is None:
+            return None
+        self._facts, self._observations = facts, observations
+        for record16, fact in facts.items():
+            self._members.setdefault(fact.entity_attribute, []).append(record16)
+        found: dict[int, DocumentGlance] = {}
+        count = 0
+        for is_fact, records in ((True, facts), (False, observations)):
+            for record16, glance in records.items():
+                if glance.ordinal >= 0:
+                    found[glance.ordinal] = DocumentGlance(is_fact, record16)
+                    count += 1
+        if not count == len(found) == documents:
+            raise StoreDamaged(f"one of the scope's {documents} documents")
+        return [_there(found.get(ordinal), f"document {ordinal}") for ordinal in range(documents)]
+
+    def _look(self, documents: Sequence[DocumentGlance]) -> None:
         """Read all that judging the documents needs, a few reads for all of them."""
-        facts = [document.record for _, document in documents if document.fact]
-        episodes = [document.record for _, document in documents if not document.fact]
+        facts = [document.record for document in documents if document.fact]
+        episodes = [document.record for document in documents if not document.fact]
         self._look_at_facts(facts)
         self._look_at_groups(facts)
         self._look_at_observations(episodes)
@@ -178,17 +222,13 @@ class Viewer:
         """Read the groups of the facts, with all their members."""
         attribute_of = {r: self._facts[r].entity_attribute for r in records}
         new = set(attribute_of.values()).difference(self._members, self.standing)
-        if self._whole and new:
-            prefixes = [keys.groups(self._scope)]
-        else:
-            prefixes = [keys.group(self._scope, attribute16) for attribute16 in new]
-        found = {key[17:]: None for prefix in prefixes for key, _ in self._reader.scan(prefix)}
-        for place in found:
-            self._members.setdefault(place[:16], []).append(place[16:])
+        for attribute16 in new:
+            prefix = keys.group(self._scope, attribute16)
+            self._members[attribute16] = [key[33:] for key, _ in self._reader.scan(prefix)]
         for record16, attribute16 in attribute_of.items():
-            if attribute16 in new and attribute16 + record16 not in found:
+            if attribute16 in new and record16 not in self._members[attribute16]:
                 raise StoreDamaged(f"index of fact {record16.hex()}")
-        self._look_at_facts(place[16:] for place in found)
+        self._look_at_facts(r for attribute16 in new for r in self._members[attribute16])
 
     # Facts
 
@@ -198,109 +238,113 @@ class Viewer:
             members = {record16: self._facts[record16] for record16 in self._members[attribute16]}
             targets = {fact.supersedes for fact in members.values()}
             if targets.isdisjoint(members):
-                found = self._unsuperseded(members)
+                standing = self._unsuperseded(members)
             else:
-                found = self._judged(attribute16)
-            standing = self.standing[attribute16] = Standing(found, self._policy)
+                standing = self._judged(attribute16)
+            self.standing[attribute16] = standing
         return standing
 
-    def _judged(self, attribute16: bytes) -> dict[bytes, Said]:
+    def _judged(self, attribute16: bytes) -> Standing:
         group = Group(self._reader, self._scope, attribute16, self._horizon, self._policy)
-        for point in group.instants():
-            self._change(point)
-        public, conflict, _ = group.at(self._t)
-        return {member.record: _said(member.event) for member in public or conflict}
+        self._points += group.instants()
+        public, sides, _ = group.at(self._t)
+        facts = {m.record: _said(m.record, m.event) for m in public or sides}
+        conflict = group.conflict_at(self._t)
+        return _standing(facts, None if conflict is None else (conflict.start, conflict.end))
 
-    def _unsuperseded(self, members: Mapping[bytes, FactGlance]) -> dict[bytes, Said]:
-        """What stands of facts of which none supersedes another."""
-        found: dict[bytes, Said] = {}
+    def _unsuperseded(self, members: Mapping[bytes, FactGlance]) -> Standing:
+        """How facts stand of which none supersedes another: all that are eligible and hold."""
+        facts: dict[bytes, Said] = {}
+        points: list[int] = []
+        for record16, event in self._eligible(members):
+            start, end = event.valid_from, earlier(event.valid_to, event.expires_at)
+            if end is not None and end <= start:
+                continue
+            points.append(start)
+            if end is not None:
+                points.append(end)
+            if holds(start, end, self._t):
+                facts[record16] = _said(record16, event)
+        self._points += points
+        if not _clash(list(facts.values()), self._policy):
+            return _standing(facts, None)
+        since = max(point for point in points if point <= self._t)
+        return _standing(facts, (since, min((p for p in points if p > self._t), default=None)))
+
+    def _eligible(
+        self, members: Mapping[bytes, FactGlance]
+    ) -> Iterator[tuple[bytes, AssertionGlance]]:
+        """Those in force at level accepted by grounds of the prefix, and not retracted."""
         unsure = []
         for record16, fact in members.items():
-            if not self._may_be_eligible(fact):
+            if fact.event is None or not self._may_be_eligible(fact):
                 continue
-            grounds = self._accepted(fact)
+            grounds = self._grounds(fact)
             if grounds is None or not self._horizon.knows(grounds):
-                unsure.append(record16)
-            else:
-                self._stand(found, record16, fact)
-        for record16 in self._eligible(unsure):
-            self._stand(found, record16, members[record16])
-        return found
+                unsure.append((record16, fact.event))
+            elif grounds != _NO_GROUNDS:
+                yield record16, fact.event
+        grounded = self._grounded([record16 for record16, _ in unsure])
+        yield from (one for one in unsure if one[0] in grounded)
 
     def _may_be_eligible(self, fact: FactGlance) -> bool:
         """Whether status and grounds alone decide."""
         horizon = self._horizon
         return (
             fact.decided_at > 0
-            and fact.event is not None
             and bool(fact.flags & CAP_ACCEPTED)
+            and not (fact.retractions and horizon.retracted(fact.retractions))
             and horizon.knows(fact.decided_at)
-            and not horizon.retracted(fact.retractions)
         )
 
-    def _accepted(self, fact: FactGlance) -> int | None:
-        """A τ since which a fact has grounds, if it is certainly in force at level accepted."""
-        if (
-            fact.deletions
-            or fact.decision in _NOT_KEPT
-            or not fact.flags & CAP_ACCEPTED
-            or self._horizon.covers(fact.append)
-        ):
-            return None
-        sources = iter(fact.sources)  # one a premise, in order
-        grounds: list[int] = []
-        for justification in fact.witnesses:
-            cited = [(witness, next(sources)) for witness in justification]
-            if all(
-                witness.check == Check.OK and not witness.on_fact and not self._gone(source16)
-                for witness, source16 in cited
-            ):
-                grounds.append(max(witness.recorded_at for witness, _ in cited))
-        return min(grounds, default=None)
+    def _grounds(self, fact: FactGlance) -> int | None:
+        """A τ since which a fact that may be accepted has grounds, as far as it is certain.
 
-    def _gone(self, source16: bytes) -> bool:
-        source = self._observations[source16]
-        return bool(source.deletions) or self._horizon.covers(source.append)
+        `_NO_GROUNDS` if it certainly is not in force at level accepted, None if it may be.
+        """
+        if fact.deletions or fact.decision in _NOT_KEPT or fact.append <= self._horizon.cutoff_ms:
+            return _NO_GROUNDS
+        observations, cutoff_ms = self._observations, self._horizon.cutoff_ms
+        grounds: int | None = None
+        dead = at = 0
+        for justification in fact.witnesses:  # `sources` has one a premise, in order
+            since, gone = 0, False
+            for witness in justification:
+                source16 = fact.sources[at]
+                at += 1
+                if witness.on_fact or witness.check != _OK:
+                    since = _NEVER
+                    continue
+                source = _there(observations.get(source16), f"observation {source16.hex()}")
+                gone = gone or bool(source.deletions) or source.append <= cutoff_ms
+                since = max(since, witness.recorded_at)
+            dead += gone
+            if not gone and since < _NEVER:
+                grounds = since if grounds is None else min(grounds, since)
+        if fact.witnesses and dead == len(fact.witnesses):
+            return _NO_GROUNDS
+        return grounds
 
-    def _eligible(self, records: Sequence[bytes]) -> list[bytes]:
+    def _grounded(self, records: Sequence[bytes]) -> set[bytes]:
         """Those of the facts that have grounds of the prefix, judged in full."""
         rows = {record16: self._reader.fact(self._scope, record16) for record16 in records}
         there = {record16: row for record16, row in rows.items() if row is not None}
-        if not there:
-            return []
         verdicts = judge_all(self._reader, self._scope, there, self._horizon)
-        found = []
-        for record16 in records:
-            grounded_at = verdicts[record16].grounded_at
-            if grounded_at is not None and self._horizon.knows(grounded_at):
-                found.append(record16)
-        return found
-
-    def _stand(self, found: dict[bytes, Said], record16: bytes, fact: FactGlance) -> None:
-        """Take an eligible fact if it holds; remember when that changes."""
-        event = fact.event
-        assert event is not None
-        start, end = event.valid_from, earlier(event.valid_to, event.expires_at)
-        self._change(start)
-        self._change(end)
-        if holds(start, end, self._t):
-            found[record16] = _said(event)
-
-    def _change(self, point: Bound) -> None:
-        """What is seen may differ before and after an instant."""
-        if point is None:
-            return
-        if point <= self._t:
-            self.since = point if self.since is None else max(self.since, point)
-        else:
-            self.until = point if self.until is None else min(self.until, point)
+        grounded = {record16: verdicts[record16].grounded_at for record16 in there}
+        return {r for r, since in grounded.items() if since and self._horizon.knows(since)}
 
     # Episodes
 
-    def _episode(self, record16: bytes) -> bool:
-        observation = self._observations[record16]
-        if self._gone(record16) or not self._horizon.knows(observation.recorded_at):
+    def _episode(self, record16: bytes, observation: ObservationGlance) -> bool:
+        horizon = self._horizon
+        if (
+            observation.deletions
+            or observation.append <= horizon.cutoff_ms
+            or not horizon.knows(observation.recorded_at)
+        ):
             return False
+        if not observation.hiders:
+            return True
         hides = [self._hides(fact16, record16) for fact16 in observation.hiders]
         if True in hides:
             return False
@@ -308,30 +352,50 @@ class Viewer:
 
     def _hides(self, fact16: bytes, record16: bytes) -> bool | None:
         """Whether a fact hides an episode that it cites; None if it is not certain."""
-        fact = self._facts[fact16]
-        if self._accepted(fact) is None:
+        fact = _there(self._facts.get(fact16), f"fact {fact16.hex()}")
+        if not fact.flags & CAP_ACCEPTED or self._grounds(fact) in (None, _NO_GROUNDS):
             return None
-        return self._horizon.retracted(fact.retractions) and any(
-            source16 == record16 for source16 in _found_in(fact)
-        )
+        return self._horizon.retracted(fact.retractions) and record16 in _found_in(fact)
 
     def _judged_episode(self, record16: bytes) -> bool:
-        row = self._reader.observation(self._scope, record16)
-        if row is None:
-            raise StoreDamaged(f"observation {record16.hex()}")
+        found = self._reader.observation(self._scope, record16)
+        row = _there(found, f"observation {record16.hex()}")
         return episode_visible(
             self._reader, self._scope, record16, row, self._horizon, self._policy
         )
 
 
-def _said(event: Assertion | AssertionGlance) -> Said:
-    return Said(event.fact_id, event.entity, event.attribute, event.value)
+def _standing(facts: dict[bytes, Said], overlap: tuple[int, Bound] | None) -> Standing:
+    said = tuple(facts.values())
+    if overlap is None:
+        candidates = {one.record: Candidate("fact", one.fact_id, (one,), None) for one in said}
+        return Standing(facts, candidates)
+    conflict = Candidate("conflict", min(one.fact_id for one in said), said, overlap)
+    return Standing(facts, dict.fromkeys(facts, conflict))
 
 
-def _found_in(fact: FactGlance) -> Iterator[bytes]:
+def _clash(said: Sequence[Said], policy: Policy) -> bool:
+    """Whether two of the values of a single-valued attribute are unequal."""
+    if len(said) < 2 or not policy.single_valued(normalise_key(said[0].attribute)):
+        return False
+    return len({value_key(one.value, policy.fold_values) for one in said}) > 1
+
+
+def _said(record16: bytes, event: Assertion | AssertionGlance) -> Said:
+    return Said(record16, event.fact_id, event.entity, event.attribute, event.value)
+
+
+def _there(row: R | None, what: str) -> R:
+    if row is None:
+        raise StoreDamaged(what)
+    return row
+
+
+def _found_in(fact: FactGlance) -> list[bytes]:
     """Hashes of the observations in which quotes of a fact were found."""
-    sources = iter(fact.sources)  # one a premise, in order
-    for justification in fact.witnesses:
-        for witness, source16 in zip(justification, sources, strict=False):
-            if not witness.on_fact and witness.check == Check.OK:
-                yield source16
+    witnesses = [witness for justification in fact.witnesses for witness in justification]
+    return [
+        source16
+        for witness, source16 in zip(witnesses, fact.sources, strict=False)
+        if witness.check == _OK and not witness.on_fact
+    ]
