@@ -12,19 +12,15 @@ The common case is one comparison of a few fields (2 µs an entry); faults are t
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
 from projections.ports import LogRecord
 from schemas.entry import FORMAT_VERSION, GENESIS, HASH_BYTES, Entry, MalformedEntry, parse_entry
+from schemas.entry_fields import FIXED_BYTES, LENGTH_BYTES, SMALLEST, chain_fields
 from schemas.kinds import Decision, Kind, Reason
 
-_FIELDS = struct.Struct(">4B4xQq32s21xH176xH")
-"""Format, kind, decision, reason, sequence, recorded time, predecessor, partition, sources."""
-_BODY_AT = _FIELDS.size
-_LENGTH = struct.Struct(">I")
 _KINDS = frozenset(int(kind) for kind in Kind)
 _DECISIONS = frozenset(int(decision) for decision in Decision)
 _REASONS = frozenset(int(reason) for reason in Reason)
@@ -58,6 +54,7 @@ class Chain:
         self.flaws: list[Flaw] = []
         self.ignored: list[Ignored] = []
         self.broken = False
+        self.broke_at = -1
         self._stranger: Entry | None = None
         self._hashes = bytearray()
         self._beside: dict[bytes, Ignored] = {}
@@ -71,12 +68,12 @@ class Chain:
     def extend(self, record: LogRecord) -> bool:
         """Whether the record is the chain's next entry; a flaw is noted, and may end the chain."""
         data = record.value
-        if data is None or len(data) < _BODY_AT + _LENGTH.size + HASH_BYTES:
+        if data is None or len(data) < SMALLEST:
             return self._at_leisure(record)
-        version, kind, decision, reason, sequence, at, previous, partition, sources = (
-            _FIELDS.unpack_from(data)
+        version, kind, decision, reason, sequence, at, previous, partition, sources = chain_fields(
+            data
         )
-        body = _BODY_AT + 16 * sources
+        body = FIXED_BYTES + 16 * sources + LENGTH_BYTES
         digest = sha256(data[:-HASH_BYTES]).digest()
         if (
             previous == self.head
@@ -88,7 +85,8 @@ class Chain:
             and decision in _DECISIONS
             and reason in _REASONS
             and data.endswith(digest)
-            and int.from_bytes(data[body : body + 4], "big") == len(data) - body - 36
+            and int.from_bytes(data[body - LENGTH_BYTES : body], "big")
+            == len(data) - body - HASH_BYTES
         ):
             self._hashes += digest
             self.head = digest
@@ -102,12 +100,13 @@ class Chain:
         try:
             entry = parse_entry(record.value)
         except MalformedEntry as error:
-            self._break(Flaw(self.count, "malformed", f"{error} (log offset {record.offset})"))
+            flaw = Flaw(self.count, "malformed", f"{error} (log offset {record.offset})")
+            self._break(record, flaw)
             return False
         header = entry.header
         if header.partition != self.partition:
             detail = f"it belongs to partition {header.partition} (log offset {record.offset})"
-            self._break(Flaw(self.count, "partition", detail))
+            self._break(record, Flaw(self.count, "partition", detail))
             return False
         if header.previous == self.head and header.sequence == self.count:
             if header.recorded_at <= self._recorded_at:
@@ -123,7 +122,7 @@ class Chain:
             self.ignored.append(one)
             self._beside[entry.hash] = one
         else:
-            self._break(Flaw(self.count, "chain", _says(entry, record)), entry)
+            self._break(record, Flaw(self.count, "chain", _says(entry, record)), entry)
         return False
 
     def _seen(self, entry: Entry) -> bool:
@@ -133,9 +132,9 @@ class Chain:
             return before == -1 and previous == GENESIS
         return self.hash_at(before) == previous or previous in self._beside
 
-    def _break(self, flaw: Flaw, stranger: Entry | None = None) -> None:
+    def _break(self, record: LogRecord, flaw: Flaw, stranger: Entry | None = None) -> None:
         self.flaws.append(flaw)
-        self.broken = True
+        self.broken, self.broke_at = True, record.offset
         self._stranger = stranger
 
     def explain(self, rest: Iterable[LogRecord]) -> None:

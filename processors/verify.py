@@ -44,25 +44,27 @@ class _Partition:
             Finding(partition=self.partition, sequence=sequence, what=what, detail=detail)
         )
 
-    def winners(self) -> Iterator[LogRecord]:
-        """The records that extend the chain; ends at the first damage that breaks it."""
+    def winners(self) -> Iterator[list[LogRecord]]:
+        """The records that extend the chain, in batches; ends at damage that breaks it."""
         chain = self.chain
         start = self.follower.log.start(self.follower.ledger, self.partition)
         if start > 0:
             chain.flaws.append(Flaw(0, "truncated", f"the ledger's first {start} records are gone"))
             chain.broken = True
             return
-        for record in self._records(0):
-            if chain.extend(record):
-                yield record
-            elif chain.broken:
-                chain.explain(self._records(record.offset + 1))
+        for records in self._batches(0):
+            yield [record for record in records if not chain.broken and chain.extend(record)]
+            if chain.broken:
                 return
 
-    def _records(self, at: int) -> Iterator[LogRecord]:
+    def rest(self) -> Iterator[LogRecord]:
+        """The records after the one that broke the chain."""
+        return (record for records in self._batches(self.chain.broke_at + 1) for record in records)
+
+    def _batches(self, at: int) -> Iterator[list[LogRecord]]:
         log, ledger = self.follower.log, self.follower.ledger
         while records := log.read(ledger, self.partition, at, BATCH):
-            yield from records
+            yield records
             at = records[-1].offset + 1
 
 
@@ -106,10 +108,14 @@ def _verify(
 ) -> _Partition:
     walk = _Partition(follower)
     chain = walk.chain
-    bodies = None if deep is None else Bodies(walk.partition, follower.vault)
-    for record in walk.winners():
+    bodies = None
+    if deep is not None:
+        bodies = Bodies(walk.partition, follower.log, follower.ledger, follower.vault)
+    for records in walk.winners():
         if bodies is not None:
-            bodies.check(record)
+            bodies.take(records)
+    if chain.broken:
+        chain.explain(walk.rest())
     walk.found(chain.flaws)
     if chain.ignored:
         resent = sum(one.resent for one in chain.ignored)

@@ -7,40 +7,83 @@ one holds in memory is believed. Keys that are still to be destroyed (`Z`) are n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from processors.chain import Flaw
 from projections import keys
 from projections.follower import Follower
 from projections.kv_memory import MemoryStore
+from projections.kv_rocks import RocksStore
 from projections.ports import KeyValueStore
+from projections.rows import FactRow
 from projections.state import StoreReader
 from projections.support import EVERYTHING
-from projections.view import groups
-from schemas.errors import LedgerCorrupt
+from projections.view import Group
+from schemas.entry import NONE16
+from schemas.errors import LedgerCorrupt, StoreDamaged
 from schemas.policy import Policy
 
+BATCH = 1000
+IN_MEMORY = 50_000  # entries of a partition, about 2 KB each
 _END = (b"\xff" * 64, b"")  # beyond every key
 
 
 def compare(live: Follower, policy: Policy) -> tuple[list[Flaw], list[Flaw]]:
     """(rows that differ, supersessions that are not valid: a notice)."""
-    fresh = Follower(
-        live.partition, live.log, live.ledger, MemoryStore(), _NoErasure(live), live.hasher
-    )
+    with _fresh_store(live.checkpoint().count) as store:
+        fresh = Follower(
+            live.partition, live.log, live.ledger, store, _NoErasure(live), live.hasher
+        )
+        try:
+            fresh.catch_up(limit=live.checkpoint().next_offset)
+        except LedgerCorrupt as error:
+            return [Flaw(error.sequence, error.what, error.detail)], []
+        return list(_flaws(store, live.store)), list(_invalid_edges(store, policy))
+
+
+def _flaws(wanted: KeyValueStore, there: KeyValueStore) -> Iterator[Flaw]:
+    """A flaw for each row that differs, up to the first that was not even written here."""
     try:
-        fresh.catch_up(limit=live.checkpoint().next_offset)
-    except LedgerCorrupt as error:
-        return [Flaw(error.sequence, error.what, error.detail)], []
-    flaws = [
-        Flaw(None, "projection", f"row {key[:1].decode()} {key[1:].hex()} is {state} in the store")
-        for key, state in differences(fresh.store, live.store)
-    ]
-    return flaws, list(_invalid_edges(fresh.store, policy))
+        for key, state in differences(wanted, there):
+            yield Flaw(None, "projection", f"row {key[:1].decode()} {key[1:].hex()} is {state}")
+    except StoreDamaged as error:
+        yield Flaw(None, "projection", f"{error.detail}; what follows it was not compared")
+
+
+@contextmanager
+def _fresh_store(entries: int) -> Iterator[KeyValueStore]:
+    """Where the fresh fold goes: memory, or a directory that is removed where that is too much."""
+    if entries <= IN_MEMORY:
+        yield MemoryStore()
+        return
+    with TemporaryDirectory(prefix="mnemolog-verify-") as path:
+        store = RocksStore(Path(path) / "state")
+        try:
+            yield store
+        finally:
+            store.close()
 
 
 def differences(wanted: KeyValueStore, there: KeyValueStore) -> Iterator[tuple[bytes, str]]:
     """The keys under which two stores differ, and how `there` differs: one pass over both."""
-    ours, theirs = _rows(wanted), _rows(there)
+    ours, theirs = wanted.scan(b""), there.scan(b"")
+    while True:
+        one, other = list(islice(ours, BATCH)), list(islice(theirs, BATCH))
+        if one != other:
+            yield from _one_by_one(chain(one, ours), chain(other, theirs))
+            return
+        if not one:
+            return
+
+
+def _one_by_one(
+    wanted: Iterator[tuple[bytes, bytes]], there: Iterator[tuple[bytes, bytes]]
+) -> Iterator[tuple[bytes, str]]:
+    """The same from the first batch on that differs."""
+    ours, theirs = filter(_is_projection, wanted), filter(_is_projection, there)
     one, other = next(ours, _END), next(theirs, _END)
     while one is not _END or other is not _END:
         if one[0] < other[0]:
@@ -55,17 +98,22 @@ def differences(wanted: KeyValueStore, there: KeyValueStore) -> Iterator[tuple[b
             one, other = next(ours, _END), next(theirs, _END)
 
 
-def _rows(store: KeyValueStore) -> Iterator[tuple[bytes, bytes]]:
-    return (pair for pair in store.scan(b"") if pair[0][:1] != keys.ALL_DOOMED)
+def _is_projection(pair: tuple[bytes, bytes]) -> bool:
+    return pair[0][:1] != keys.ALL_DOOMED
 
 
 def _invalid_edges(store: KeyValueStore, policy: Policy) -> Iterator[Flaw]:
     reader = StoreReader(store)
-    for scope16 in sorted({key[1:17] for key, _ in store.scan(b"G")}):
-        for _, group in groups(reader, scope16, EVERYTHING, policy):
-            for record16 in group.invalid_edges():
-                row = group.members[record16].row
-                yield Flaw(row.sequence, "supersession", "names a fact that it may not supersede")
+    places = {
+        (key[1:17], row.entity_attribute)
+        for key, row in reader.scan(b"F")
+        if isinstance(row, FactRow) and row.supersedes != NONE16
+    }
+    for scope16, attribute16 in sorted(places):
+        group = Group(reader, scope16, attribute16, EVERYTHING, policy)
+        for record16 in group.invalid_edges():
+            row = group.members[record16].row
+            yield Flaw(row.sequence, "supersession", "names a fact that it may not supersede")
 
 
 class _NoErasure:
