@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -26,14 +26,17 @@ from projections.ports import Headers
 from schemas.errors import Unavailable
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 TIMEOUT = 30.0
+ATTEMPT = 3.0  # after so long without an answer it is asked anew who leads
 TELL_S = 10.0  # between two lines about one outage
 OVER_S = 10.0  # without an error for so long, and the outage is over
 _MOVING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.OFFSET_NOT_AVAILABLE,  # a new leader does not know yet how far the others are
     KafkaError.UNKNOWN_LEADER_EPOCH,  # a broker that was restarted has not heard of it yet
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.REPLICA_NOT_AVAILABLE,
@@ -203,10 +206,17 @@ class Kafka:
 
     def offsets(self, places: Sequence[tuple[str, int]], *, latest: bool) -> list[int]:
         """First or next offsets of (topic, partition)s, as the brokers tell them now."""
+        return self.patiently(lambda: self._offsets(places, latest=latest))
+
+    def patiently(self, ask: Callable[[], T]) -> T:
+        """An answer of the admin client, asked for again while leaders move; or `Unavailable`.
+
+        `ask` waits for no more than `ATTEMPT` seconds and may be repeated.
+        """
         deadline = time.monotonic() + TIMEOUT
         while True:
             try:
-                return self._offsets(places, latest=latest)
+                return ask()
             except KafkaException as error:
                 cause = error.args[0]
                 moving = isinstance(cause, KafkaError) and (
@@ -229,11 +239,13 @@ class Kafka:
     def _offsets(self, places: Sequence[tuple[str, int]], *, latest: bool) -> list[int]:
         spec: OffsetSpec = getattr(OffsetSpec, "latest" if latest else "earliest")()
         asked = {TopicPartition(topic, partition): spec for topic, partition in places}
-        futures = self.admin.list_offsets(asked, request_timeout=TIMEOUT)
+        futures = self.admin.list_offsets(asked, request_timeout=ATTEMPT)
         found = {
             (place.topic, place.partition): future.result().offset
             for place, future in futures.items()
         }
+        if min(found.values(), default=0) < 0:  # what a client says of a leader that is gone
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "its leader does not answer"))
         return [found[place] for place in places]
 
     def consumer(self, group: str, **own: Any) -> Consumer:

@@ -15,13 +15,12 @@ from typing import Any
 from confluent_kafka import (
     Consumer,
     KafkaError,
-    KafkaException,
     Message,
     TopicCollection,
     TopicPartition,
 )
 
-from projections.kafka_io import TIMEOUT, Kafka
+from projections.kafka_io import ATTEMPT, TIMEOUT, Kafka
 from projections.log_memory import closed, truncated
 from projections.ports import Headers, LogRecord
 
@@ -40,16 +39,14 @@ class KafkaLog:
     def identity(self) -> str:
         """Cluster id and the ledger's topic id: a re-created topic is another log."""
         if not self._identity:
-            try:
-                cluster = self._kafka.admin.describe_cluster(request_timeout=TIMEOUT).result()
-                asked = self._kafka.admin.describe_topics(
-                    TopicCollection([self._ledger]), request_timeout=TIMEOUT
-                )
-                topic = asked[self._ledger].result()
-            except KafkaException as error:
-                raise self._kafka.unavailable(error) from error
-            self._identity = f"{cluster.cluster_id}/{topic.topic_id}"
+            self._identity = self._kafka.patiently(self._ask_identity)
         return self._identity
+
+    def _ask_identity(self) -> str:
+        admin, topics = self._kafka.admin, TopicCollection([self._ledger])
+        cluster = admin.describe_cluster(request_timeout=ATTEMPT).result()
+        topic = admin.describe_topics(topics, request_timeout=ATTEMPT)[self._ledger].result()
+        return f"{cluster.cluster_id}/{topic.topic_id}"
 
     def append(
         self, topic: str, partition: int, records: Sequence[tuple[bytes | None, Headers]]
@@ -128,12 +125,14 @@ class KafkaLog:
     def truncate(self, topic: str, partition: int, before: int) -> None:
         """Delete the records before an offset (DeleteRecords)."""
         self._check()
-        try:
-            place = TopicPartition(topic, partition, before)
-            for future in self._kafka.admin.delete_records([place]).values():
+        place = TopicPartition(topic, partition, before)
+
+        def delete() -> None:
+            asked = self._kafka.admin.delete_records([place], request_timeout=ATTEMPT)
+            for future in asked.values():
                 future.result()
-        except KafkaException as error:
-            raise self._kafka.unavailable(error) from error
+
+        self._kafka.patiently(delete)
 
     def wait(self, ends: Mapping[tuple[str, int], int], timeout: float) -> bool:
         """Ask for the ends until one has moved."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -142,8 +143,12 @@ def main(bootstrap: str, data: Path, prefix: str, plan: Plan) -> None:
     os.environ["MNEMOLOG_TOPIC_PREFIX"] = prefix
     told = data / f"{plan.group}-{os.getpid()}.ready"
     fit(Fuse(plan.point, plan.n, plan.sent), plan, told)
-    installed = Told(bootstrap, data, MasterKey.load(data, os.environ))
-    with instance_directory(data, "worker") as directory:
-        worker = make_worker(installed, directory, keep_intake=plan.keep_intake)
-        signal.signal(signal.SIGTERM, lambda *_: worker.stop())
-        worker.run()
+    try:
+        installed = Told(bootstrap, data, MasterKey.load(data, os.environ))
+        with instance_directory(data, "worker") as directory:
+            worker = make_worker(installed, directory, keep_intake=plan.keep_intake)
+            signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+            worker.run()
+    except BaseException:
+        told.with_suffix(".failed").write_text(traceback.format_exc())
+        raise

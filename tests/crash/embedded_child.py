@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mnemolog import embedded
+from mnemolog import embedded, folding
 from mnemolog.data_directory import DataDirectory
 from mnemolog.embedded import Embedded
 from projections.ports import LogRecord
@@ -78,13 +78,14 @@ class Told(Embedded):
 def fit(fuse: Fuse, keys: SeededKeys, directory: DataDirectory) -> None:
     """Fit what the composition root makes, in this process, with points."""
 
-    def topic(intake: str, ledger: str, rejections: str | None) -> Any:
+    def topic(intake: str | None, ledger: str, rejections: str | None) -> Any:
         names = {TOPICS.ledger: ledger, TOPICS.rejections: rejections}
         return lambda asked, *_: names.get(asked, intake)
 
     def of_log(log: Any, _: Path | None) -> None:
         keys.drawn = log.end(TOPICS.ledger, 0)
-        fuse.guard(log, "append", topic("publish", "append", "reject"))
+        fuse.guard(log, "append_all", "publish")
+        fuse.guard(log, "append", topic(None, "append", "reject"))
         fuse.guard(log, "read", topic("intake", "read-back", None))
         fuse.guard(log, "truncate", "truncate")
 
@@ -100,13 +101,13 @@ def fit(fuse: Fuse, keys: SeededKeys, directory: DataDirectory) -> None:
     def of_anchors(anchors: Any, _: Path | None) -> None:
         fuse.guard(anchors, "write", "anchor")
 
-    root: Any = embedded
-    for name, part, fitted in (
-        ("RocksLog", "log", of_log),
-        ("RocksVault", "vault", of_vault),
-        ("RocksStore", "store", of_store),
-        ("FileAnchors", "anchors", of_anchors),
-    ):
+    roots: tuple[tuple[Any, str, str, Any], ...] = (
+        (embedded, "RocksLog", "log", of_log),
+        (embedded, "RocksVault", "vault", of_vault),
+        (folding, "RocksStore", "store", of_store),
+        (embedded, "FileAnchors", "anchors", of_anchors),
+    )
+    for root, name, part, fitted in roots:
         fuse.guard(root, name, f"open-{part}")
         setattr(root, name, fused(getattr(root, name), fitted))
     directory.generation()

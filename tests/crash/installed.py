@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from processors.verify import verify_partitions
 from projections.follower import Follower
+from schemas.entry import NO_FOLLOW_UP
 from schemas.errors import Unavailable
 from schemas.principals import GATEWAY
 from tests.cluster.conftest import PARTITIONS, Cluster, until
@@ -19,6 +21,7 @@ from tests.crash.cluster_child import Plan, main
 from tests.crash.feed import Feed, Said, unanswered
 
 SECONDS = 60
+EACH = 8
 
 
 class Installed:
@@ -38,15 +41,32 @@ class Installed:
 
     def publish_in_turns(self, each: int, between: Callable[[int], None]) -> None:
         """All of the feed, `each` events at a time; what is not acknowledged is sent again."""
-        said = self.feed.said
-        for turn, at in enumerate(range(0, len(said), each)):
+        for turn, at in enumerate(range(0, len(self.feed.said), each)):
             between(turn)
-            while True:
-                try:
-                    self._send(said[at : at + each])
-                    break
-                except Unavailable:
-                    continue  # as a client does that was told: publish again
+            self._send_until_acknowledged(self.feed.said[at : at + each])
+
+    def publish_during(self, act: Callable[[], None]) -> None:
+        """The feed while something happens in another thread, over again until it has happened."""
+        acting = threading.Thread(target=act)
+        for at in itertools.cycle(range(0, len(self.feed.said), EACH)):
+            self._send_until_acknowledged(self.feed.said[at : at + EACH])
+            if at == 2 * EACH and acting.ident is None:
+                acting.start()
+            if acting.ident is not None and self._all_sent():
+                acting.join(0.05)
+                if not acting.is_alive():
+                    return
+
+    def _all_sent(self) -> bool:
+        return self.sent >= len(self.feed.said)
+
+    def _send_until_acknowledged(self, said: list[Said]) -> None:
+        while True:
+            try:
+                self._send(said)
+                return
+            except Unavailable:
+                continue  # its remedy: publish again
 
     def _send(self, said: list[Said]) -> None:
         self._publisher.publish([(one.kind, one.event) for one in said])
@@ -108,8 +128,16 @@ class Installed:
     # What is right
 
     def admitted(self) -> None:
-        """Wait until every intake record has its entry."""
-        self.cluster.await_entries(self.published())
+        """Wait until every intake record has its entry; fail if a worker ended with an error."""
+        wanted = self.published()
+
+        def look() -> int:
+            failed = [path.read_text() for path in self.cluster.data.glob("*.failed")]
+            assert failed == [], failed[0]
+            entries = (e for number in range(PARTITIONS) for e in self.cluster.entries(number))
+            return sum(entry.header.follows == NO_FOLLOW_UP for entry in entries)
+
+        until(look, lambda found: found >= wanted, SECONDS)
 
     def published(self) -> int:
         """How many records the intake was given."""
