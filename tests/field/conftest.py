@@ -25,7 +25,10 @@ from tests.cluster.conftest import cluster
 from tests.gateway.conftest import http
 from tests.runtime import conftest as running
 
-__all__ = ["cli", "cluster", "http", "runtime"]
+__all__ = ["cli", "cluster", "fresh", "http", "runtime"]
+
+fresh = running.runtime
+"""A memory of the test's own, with its policy (`tests.runtime.conftest.runtime`)."""
 
 
 class Runtime:
