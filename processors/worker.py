@@ -100,6 +100,7 @@ class Worker:
         messages = self._consumer.consume(BATCH, POLL_S)
         if self._failure is not None:
             raise self._failure
+        failure: Unavailable | None = None
         for message in messages:
             error = message.error()
             if error is None:
@@ -112,11 +113,14 @@ class Worker:
                     "records that were not admitted are gone: restore them, or move on knowingly",
                 )
             elif error.code() != KafkaError._PARTITION_EOF and not error.retriable():
-                raise self._kafka.unavailable(error)
+                failure = self._kafka.unreadable(message, error)
+                break  # what came before it is admitted, nothing behind it
         for partition, records in batches.items():
             owned = self._owned.get(partition)
             if owned is not None:
                 owned.admission.admit(records)
+        if failure is not None:
+            raise failure
         if time.monotonic() - self._housekept > HOUSEKEEPING_S:
             self._housekeep()
 

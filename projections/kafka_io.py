@@ -45,6 +45,7 @@ _MOVING = (
     KafkaError._TRANSPORT,
     KafkaError._TIMED_OUT,
 )
+_DAMAGED = (KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG)
 CONFIG_VARIABLE = "MNEMOLOG_KAFKA_CONFIG"
 
 
@@ -147,6 +148,17 @@ class Kafka:
             f"broker {self.settings.bootstrap}",
             str(what),
             "check that it runs and that the address is right",
+        )
+
+    def unreadable(self, message: Message, error: KafkaError) -> Unavailable:
+        """Why a fetch failed: damage of what is stored is told from a broker that is away."""
+        if error.code() not in _DAMAGED:
+            return self.unavailable(error)
+        return Unavailable(
+            f"{message.topic()}/{message.partition()}",
+            f"the batch at offset {message.offset()} cannot be read: {error.str()}",
+            "what the broker stores is damaged: restore the partition from another replica or a "
+            "backup, then start again",
         )
 
     def send(

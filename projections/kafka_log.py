@@ -83,7 +83,7 @@ class KafkaLog:
                     ended = (message.offset() or 0) >= end
                 elif not error.retriable():
                     self._consumers.pop((topic, partition))[0].close()
-                    raise self._kafka.unavailable(error)
+                    raise self._kafka.unreadable(message, error)
             if ended or (found and found[-1].offset >= end - 1):
                 break
             if time.monotonic() > deadline:
