@@ -30,7 +30,7 @@ from processors.verify import verify_partitions
 from projections.anchors import FileAnchors
 from projections.follower import Follower
 from projections.log_rocks import RocksLog
-from projections.ports import KeyValueStore, LogRecord
+from projections.ports import Headers, KeyValueStore, LogRecord
 from projections.rows import ReceiptRow
 from projections.state import Reader
 from projections.vault import RocksVault
@@ -239,23 +239,26 @@ class Embedded:
         return [barrier]
 
     def _append_run(self, events: Sequence[tuple[Kind, Event]], signer: Signer) -> list[Published]:
-        """One append a topic and partition."""
-        batches: dict[tuple[Kind, int], list[int]] = {}
-        for index, (kind, event) in enumerate(events):
-            place = (kind, partition_of(event.envelope.scope, self.partitions))
-            batches.setdefault(place, []).append(index)
-        placed: dict[int, Published] = {}
-        for (kind, partition), indexes in batches.items():
-            payloads = [self._codec.encode(kind, events[index][1]) for index in indexes]
-            records = [(payload, tuple(signer.sign(kind, payload))) for payload in payloads]
-            try:
-                offsets = self.log.append(self.topics.intake[kind], partition, records)
-            except Unavailable as error:
-                self._in_trouble(error)
-                raise
-            for index, offset in zip(indexes, offsets, strict=True):
-                placed[index] = Published(partition, kind, offset)
-        return [placed[index] for index in range(len(events))]
+        """One append of everything: all of it or nothing."""
+        batches: dict[tuple[str, int], list[tuple[bytes, Headers]]] = {}
+        places: list[tuple[str, int, Kind]] = []
+        for kind, event in events:
+            topic = self.topics.intake[kind]
+            partition = partition_of(event.envelope.scope, self.partitions)
+            payload = self._codec.encode(kind, event)
+            signed = (payload, tuple(signer.sign(kind, payload)))
+            batches.setdefault((topic, partition), []).append(signed)
+            places.append((topic, partition, kind))
+        try:
+            offsets = self.log.append_all(batches)
+        except Unavailable as error:
+            self._in_trouble(error)
+            raise
+        following = {place: iter(numbers) for place, numbers in offsets.items()}
+        return [
+            Published(partition, kind, next(following[topic, partition]))
+            for topic, partition, kind in places
+        ]
 
     @contextmanager
     def reading(self, partition: int) -> Iterator[Reader]:

@@ -28,6 +28,9 @@ _HEAD = struct.Struct(">qH")
 _SIZE = struct.Struct(">H")
 _MAX_HEADER = 65_535
 
+Place = tuple[str, int]
+Records = Sequence[tuple[bytes | None, Headers]]
+
 
 def encode_record(append_ms: int, value: bytes | None, headers: Headers) -> bytes:
     """Stored bytes of a record; see the layout above."""
@@ -103,6 +106,37 @@ class RocksLog:
         self, topic: str, partition: int, records: Sequence[tuple[bytes | None, Headers]]
     ) -> list[int]:
         """Append in order, in one write batch."""
+        return self._append({(topic, partition): records})[topic, partition]
+
+    def append_all(self, batches: Mapping[Place, Records]) -> dict[Place, list[int]]:
+        """Append to several (topic, partition), all or nothing, with one wait for the disk."""
+        return self._append(batches)
+
+    def _append(self, batches: Mapping[Place, Records]) -> dict[Place, list[int]]:
+        for (topic, partition), records in batches.items():
+            self._check_fits(topic, partition, records)
+        with self._changed:
+            self._check()
+            now = self._clock_ms()
+            changes: dict[bytes, bytes | None] = {}
+            ends: dict[Place, tuple[int, int]] = {}
+            offsets: dict[Place, list[int]] = {}
+            for (topic, partition), records in batches.items():
+                number = self._number(topic)
+                first, latest = self._end(topic, partition)
+                at = max(now, latest)
+                end = first + len(records)
+                for offset, (value, headers) in enumerate(records, first):
+                    key = _PLACE.pack(b"R", number, partition, offset)
+                    changes[key] = encode_record(at, value, headers)
+                ends[topic, partition] = (end, at)
+                offsets[topic, partition] = list(range(first, end))
+            self._store.write(changes, sync=self._sync)
+            self._ends.update(ends)
+            self._changed.notify_all()
+            return offsets
+
+    def _check_fits(self, topic: str, partition: int, records: Records) -> None:
         if not 0 <= partition < self.partitions:
             raise Unavailable(
                 f"{topic}/{partition}",
@@ -113,22 +147,6 @@ class RocksLog:
             raise Unavailable(
                 topic, "a record header is too large", f"keep it within {_MAX_HEADER} bytes"
             )
-        with self._changed:
-            self._check()
-            number = self._number(topic)
-            first, latest = self._end(topic, partition)
-            now = max(self._clock_ms(), latest)
-            batch: dict[bytes, bytes | None] = {
-                _PLACE.pack(b"R", number, partition, first + index): encode_record(
-                    now, value, headers
-                )
-                for index, (value, headers) in enumerate(records)
-            }
-            self._store.write(batch, sync=self._sync)
-            end = first + len(records)
-            self._ends[topic, partition] = (end, now)
-            self._changed.notify_all()
-            return list(range(first, end))
 
     def read(self, topic: str, partition: int, offset: int, limit: int) -> list[LogRecord]:
         """What is there from `offset` on."""

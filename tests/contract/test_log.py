@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 from projections.kafka_io import Kafka, KafkaSettings
 from projections.kafka_log import KafkaLog
 from projections.log_memory import MemoryLog
-from projections.log_rocks import RocksLog, decode_record, encode_record
+from projections.log_rocks import Place, Records, RocksLog, decode_record, encode_record
 from projections.ports import Log
 from schemas.errors import Unavailable
 
@@ -236,4 +236,20 @@ def test_kill_9_while_appending_loses_nothing_acknowledged(tmp_path: Path) -> No
     assert len(offsets) > last
     assert log.append("t", 0, [(b"y", ())]) == [len(offsets)]
     assert log.read("t", 0, len(offsets), 1)[0].append_ms == 1
+    log.close()
+
+
+def test_several_partitions_are_appended_to_with_one_write_or_not_at_all(tmp_path: Path) -> None:
+    log = RocksLog(tmp_path / "log", 2, lambda: 5)
+    log.append("a", 0, [(b"0", ())])
+    batches: dict[Place, Records] = {
+        ("a", 0): [(b"1", ()), (b"2", ())],
+        ("b", 1): [(b"3", (("h", b"x"),))],
+    }
+    assert log.append_all(batches) == {("a", 0): [1, 2], ("b", 1): [0]}
+    assert [r.value for r in log.read("a", 0, 0, 9)] == [b"0", b"1", b"2"]
+    with pytest.raises(Unavailable, match="partition"):
+        log.append_all({("a", 0): [(b"4", ())], ("b", 2): [(b"5", ())]})
+    assert (log.end("a", 0), log.end("b", 1)) == (3, 1)
+    assert log.append_all({}) == {}
     log.close()
