@@ -185,5 +185,6 @@ def test_what_shows_nothing_splits_no_key_and_is_kept_in_what_is_returned(runtim
     assert values(code) == ["hi\u200bgh"] * 3
     stated(code, "C", "level", "low")
     assert contested(code) == []
-    assert texts(code, "c++", limit=3) == texts(code, "C++ level hi\u200bgh")[:3]
-    assert "C / level / low" not in texts(code, "c++", limit=3)
+    nearest = texts(code, "c++", limit=3, types=["episode"])
+    assert len(nearest) == 3
+    assert "C / level / low" not in nearest
