@@ -17,15 +17,18 @@ import cProfile
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks import admission, asking, crowded, gateway, kafka, ledger, report, workers
 from benchmarks.results import Result
-from benchmarks.run import QUICK, Run, sizes
+from benchmarks.run import QUICK, Run, Sizes, sizes
 
 RESULTS = Path(__file__).with_name("results.json")
 Rows = Callable[[Run], Iterator[Result]]
@@ -51,6 +54,14 @@ ON_KAFKA: dict[str, Rows] = {
 PARTS = {**EMBEDDED, **ON_KAFKA}
 
 
+class Measured(NamedTuple):
+    """What a run came to: rows, the parts that failed, the product's profile."""
+
+    results: list[Result]
+    failed: list[str]
+    profile: cProfile.Profile
+
+
 def arguments() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description=__doc__)
@@ -66,15 +77,9 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
-    """Run, print the table, write the results."""
-    asked = arguments()
-    parts = asked.only or [name for name in PARTS if asked.kafka or name not in ON_KAFKA]
-    if not asked.kafka and set(parts) & set(ON_KAFKA):
-        sys.exit("this part needs a broker: pass --kafka HOST:PORT (infra/kafka/kafka.sh up)")
-    chosen = QUICK if asked.quick else sizes(asked.events, asked.repeats, full=asked.full)
-    profiler = cProfile.Profile() if asked.profile else None
-    results: list[Result] = []
+def measure(asked: argparse.Namespace, parts: Sequence[str], chosen: Sizes) -> Measured:
+    """Run the parts with a progress bar; one that fails is told, and the others go on."""
+    done = Measured([], [], cProfile.Profile())
     console = Console(stderr=True)
     with (
         tempfile.TemporaryDirectory(prefix="mnemolog-bench-") as scratch,
@@ -86,21 +91,44 @@ def main() -> None:
         def tell(what: str, done: int, total: int) -> None:
             bar.update(inner, description=what, completed=done, total=total)
 
+        profiler = done.profile if asked.profile else None
         run = Run(chosen, asked.seed, Path(scratch), asked.kafka, profiler, tell)
         with run.closing:
             for part in parts:
                 bar.update(whole, description=f"[bold]{part}")
-                for result in PARTS[part](run):
-                    results.append(result)
-                    console.print("  ".join(report.cells(result)[:4]), highlight=False)
+                try:
+                    for result in PARTS[part](run):
+                        done.results.append(result)
+                        console.print("  ".join(report.cells(result)[:4]), highlight=False)
+                except Exception:  # noqa: BLE001 - told here, and by the exit status
+                    done.failed.append(part)
+                    console.print(f"{part} failed:\n{traceback.format_exc()}", markup=False)
                 bar.advance(whole)
-    if profiler is not None:
-        profiler.dump_stats(asked.profile)
-    title = f"{chosen.events:,} events a timed row, best of {chosen.repeats}, seed {asked.seed}"
-    report.table(results, title, broker=bool(asked.kafka))
+    return done
+
+
+def main() -> None:
+    """Run, print the table, write the results; exit 1 if a part failed."""
+    asked = arguments()
+    parts = asked.only or [name for name in PARTS if asked.kafka or name not in ON_KAFKA]
+    if not asked.kafka and set(parts) & set(ON_KAFKA):
+        sys.exit("this part needs a broker: pass --kafka HOST:PORT (infra/kafka/kafka.sh up)")
+    chosen = QUICK if asked.quick else sizes(asked.events, asked.repeats, full=asked.full)
+    began = time.perf_counter()
+    done = measure(asked, parts, chosen)
+    if asked.profile:
+        done.profile.dump_stats(asked.profile)
+    minutes = (time.perf_counter() - began) / 60
+    title = (
+        f"{chosen.events:,} events a timed row, best of {chosen.repeats}, seed {asked.seed}; "
+        f"{minutes:.1f} minutes in all"
+    )
+    report.table(done.results, title, broker=bool(asked.kafka))
     output = asked.output or (RESULTS if not asked.only and not asked.quick else None)
     if output is not None:
-        report.write(results, output)
+        report.write(done.results, output)
+    if done.failed:
+        sys.exit(f"failed: {', '.join(done.failed)}")
 
 
 if __name__ == "__main__":

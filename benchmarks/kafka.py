@@ -38,8 +38,9 @@ def installation(run: Run, partitions: int, where: Path) -> Installation:
 def rows(run: Run) -> Iterator[Result]:
     """The floor and the product in turn."""
     tapes, done = _tapes(run)
-    floors: list[float] = []
+    floors: list[tuple[float, float]] = []
     admits: list[float] = []
+    cpu: list[float] = []
     for n in range(run.sizes.repeats):
         run.tell("floor and product in turn", n, run.sizes.repeats)
         floors.append(_floor(run, tapes, done))
@@ -48,12 +49,14 @@ def rows(run: Run) -> Iterator[Result]:
         records = workload(run, one.topics)
         follower = one.follower(0, 1, where, lock=RLock(), writer=True)
         writer = admission(follower, one.topics)
-        with run.timed(admits):
+        with run.timed(admits, cpu):
             admit(writer, records)
         close(writer)
         one.kafka.close()
     count = run.sizes.events
-    yield from of_floor(NAME, min(admits), min(floors), count, 0.5)
+    walls, spent = zip(*floors, strict=True)
+    yield from of_floor(NAME, min(admits), min(walls), count, 0.5)
+    yield from of_floor(f"{NAME}, CPU", min(cpu), min(spent), count, None)
     yield at_least(NAME, count / min(admits), "events/s", 10_000)
 
 
@@ -79,7 +82,7 @@ def _tapes(run: Run) -> tuple[list[Tape], list[Batch]]:
     return [state, vault], done
 
 
-def _floor(run: Run, tapes: Sequence[Tape], done: Sequence[Batch]) -> float:
+def _floor(run: Run, tapes: Sequence[Tape], done: Sequence[Batch]) -> tuple[float, float]:
     where = run.directory("kafka-floor")
     one = installation(run, 1, where)
     stores = [RocksStore(where / name) for name in ("state", "vault")]
@@ -96,12 +99,12 @@ def _floor(run: Run, tapes: Sequence[Tape], done: Sequence[Batch]) -> float:
         for tape, store in zip(tapes, stores, strict=True):
             tape.replay(number, store)
 
-    seconds = Floor(one.topics, REGISTRY, HASHER).seconds(renamed, ports)
+    spent = Floor(one.topics, REGISTRY, HASHER).spent(renamed, ports)
     for store in stores:
         store.close()
     log.close()
     one.kafka.close()
-    return seconds
+    return spent
 
 
 def _renamed(records: Sequence[LogRecord], one: Installation) -> list[LogRecord]:

@@ -40,12 +40,15 @@ def at_most(name: str, value: float, unit: str, bound: float, *, judged: bool = 
     return Result(name, value, unit, None, f"≤ {bound:,.10g} {unit}", met)
 
 
-def of_floor(name: str, seconds: float, floor: float, count: int, bound: float) -> Iterator[Result]:
-    """Floor and product in µs an event; the ratio should reach a bound."""
+def of_floor(
+    name: str, seconds: float, floor: float, count: int, bound: float | None
+) -> Iterator[Result]:
+    """Floor and product in µs an event; the ratio should reach the bound, if there is one."""
     ratio = floor / seconds
     yield shown(f"floor: {name}", floor / count * 1e6, "µs/event")
-    goal = f"≥ {bound:g} of its floor"
-    yield Result(name, seconds / count * 1e6, "µs/event", ratio, goal, ratio >= bound)
+    goal = None if bound is None else f"≥ {bound:g} of its floor"
+    met = None if bound is None else ratio >= bound
+    yield Result(name, seconds / count * 1e6, "µs/event", ratio, goal, met)
 
 
 def percentile(seconds: Sequence[float], percent: int) -> float:

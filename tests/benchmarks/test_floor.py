@@ -57,7 +57,7 @@ def test_the_floor_reads_the_same_keys_and_leaves_the_same_rows() -> None:
     product.asked.clear()
     done = taped(writer, records, [tape])
     asked = list(product.asked)
-    Floor(TOPICS, REGISTRY, HASHER).seconds(done, lambda n, _: tape.replay(n, again))
+    Floor(TOPICS, REGISTRY, HASHER).spent(done, lambda n, _: tape.replay(n, again))
     assert [len(batch.records) for batch in done] == [1000, 500]
     assert sum(len(batch.entries) for batch in done) >= COUNT
     assert again.asked == asked
