@@ -31,7 +31,7 @@ from projections.state import Reader
 from schemas import answers
 from schemas.checkpoints import CheckpointKey
 from schemas.errors import ViewBehind
-from schemas.events import Event
+from schemas.events import Event, is_barrier
 from schemas.kinds import Kind, Role
 from schemas.master import MasterKey
 from schemas.principals import Principal
@@ -68,8 +68,9 @@ class Application:
         self, principal: Principal, events: Sequence[tuple[Kind, Event]], wait: float
     ) -> list[answers.Receipt]:
         """Publish in order; with `wait` (seconds), the receipts of those decided in that time."""
-        for kind, event in events:
-            self.authorise(principal, kind, event)
+        allow = self.authorising(principal)
+        for said in events:
+            allow(said)
         published = self._backend.publish(events)
         deadline = time.monotonic() + wait
         receipts = []
@@ -78,16 +79,23 @@ class Application:
             receipts.append(self._receipt(place, event, kind, row))
         return receipts
 
-    def authorise(self, principal: Principal, kind: Kind, event: Event) -> None:
-        """Raise `Forbidden` unless the principal may publish the event."""
-        if kind is Kind.CONTROL and not principal.system:
-            raise Forbidden(
-                "role_required",
-                "controls are published by system adapters only",
-                "leave them to the agents",
-            )
-        wide = getattr(event, "target", None) in ("subject", "scope")
-        self._require(principal, Role.OPERATOR if wide else Role.WRITER, event.envelope.scope)
+    def authorising(self, principal: Principal) -> Callable[[tuple[Kind, Event]], None]:
+        """See `gateway.ports.Application`; it asks one state of the registry."""
+        registry = self._backend.registry()
+
+        def allow(said: tuple[Kind, Event]) -> None:
+            kind, event = said
+            if kind is Kind.CONTROL and not principal.system:
+                raise Forbidden(
+                    "role_required",
+                    "controls are published by system adapters only",
+                    "leave them to the agents",
+                )
+            role = Role.OPERATOR if is_barrier(event) else Role.WRITER
+            if not registry.may(principal, role, event.envelope.scope):
+                raise _not_granted()
+
+        return allow
 
     def _decided(self, place: Published, deadline: float) -> ReceiptRow | None:
         left = deadline - time.monotonic()

@@ -7,7 +7,7 @@ are `gateway.errors.Refused`, input faults `InvalidEvent`, missing parts `Unavai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from gateway.requests import Filters, RecallQuery, ReleaseQuery
@@ -22,8 +22,8 @@ from schemas.scope import Scope
 class Application(Protocol):
     """One deployment's calls."""
 
-    def authorise(self, principal: Principal, kind: Kind, event: Event) -> None:
-        """Raise `Forbidden` unless the principal may publish the event."""
+    def authorising(self, principal: Principal) -> Callable[[tuple[Kind, Event]], None]:
+        """What raises `Forbidden` unless the principal may publish an event, for one request."""
 
     def publish(
         self, principal: Principal, events: Sequence[tuple[Kind, Event]], wait: float

@@ -69,9 +69,7 @@ def publish_many(
     wait: float,
 ) -> list[answers.Receipt]:
     """Publish the good ones in order; a bad one is answered by its own `rejected` receipt."""
-    receipts, good = parsed_events(
-        raws, principal.name, clock, lambda event: application.authorise(principal, *event)
-    )
+    receipts, good = parsed_events(raws, principal.name, clock, application.authorising(principal))
     published = iter(application.publish(principal, good, wait) if good else ())
     return [next(published) if receipt is None else receipt for receipt in receipts]
 

@@ -44,8 +44,9 @@ class Recorder:
         if self.fault is not None:
             raise self.fault
 
-    def authorise(self, principal: Principal, kind: Kind, event: Event) -> None:
+    def authorising(self, principal: Principal) -> Callable[[tuple[Kind, Event]], None]:
         """Anybody may."""
+        return lambda _: None
 
     def publish(
         self, principal: Principal, events: Sequence[tuple[Kind, Event]], wait: float
