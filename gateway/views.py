@@ -61,12 +61,12 @@ def _state(asked: Asked) -> tuple[ScopeHead, bytes, int | None]:
 
 
 class Views:
-    """The views of one gateway; safe for many threads."""
+    """The views of one gateway, `size` bytes in all; safe for many threads."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
         self._kept: OrderedDict[bytes, ScopeView] = OrderedDict()
-        self._size = 0
+        self.size = 0
         self._lock = threading.Lock()
 
     def view(self, reader: Reader, asked: Asked) -> ScopeView:
@@ -84,8 +84,8 @@ class Views:
         with self._lock:
             self._drop(scope16)
             self._kept[scope16] = made
-            self._size += made.size
-            while self._size > self._capacity:
+            self.size += made.size
+            while self.size > self._capacity:
                 self._drop(next(iter(self._kept)))
 
     def forget(self, scopes: Iterable[bytes]) -> None:
@@ -97,7 +97,7 @@ class Views:
     def _drop(self, scope16: bytes) -> None:
         dropped = self._kept.pop(scope16, None)
         if dropped is not None:
-            self._size -= dropped.size
+            self.size -= dropped.size
 
 
 def look(reader: Reader, asked: Asked) -> ScopeView:
