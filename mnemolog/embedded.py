@@ -38,7 +38,7 @@ from schemas import answers
 from schemas.bodies import Body
 from schemas.codec import Codec
 from schemas.entry import Entry
-from schemas.errors import LedgerCorrupt, MnemologError, Unavailable
+from schemas.errors import MnemologError, Unavailable
 from schemas.events import Event, is_barrier, runs_between_barriers
 from schemas.kinds import Kind
 from schemas.master import MasterKey
@@ -179,11 +179,8 @@ class Embedded:
 
     def _resume(self, parts: Sequence[_Admitting]) -> None:
         for part in parts:
-            try:
+            with part.stopping():
                 self._take_up(part)
-            except LedgerCorrupt as error:
-                part.damaged(error)
-                part.note()
         self._verdicts.stop(self._parts)
 
     def _take_up(self, part: _Admitting) -> None:
@@ -413,8 +410,9 @@ class Embedded:
 
     def _intake_ends(self) -> dict[tuple[str, int], int]:
         return {
-            (topic, number): self._parts[number].positions.get(kind, 0)
-            for number in range(self.partitions)
+            (topic, number): part.positions.get(kind, 0)
+            for number, part in enumerate(self._parts)
+            if part.damage is None
             for kind, topic in self.topics.intake.items()
         }
 
@@ -434,13 +432,11 @@ class Embedded:
         if not records:
             return 0
         records.sort(key=lambda record: record.append_ms)
-        try:
+        admitted = 0
+        with part.stopping():
             admitted = part.admission.admit(records[:limit])
-        except LedgerCorrupt as error:
-            part.damaged(error)
-            return 0
-        part.note()
-        self._drop_admitted(part)
+            part.note()
+            self._drop_admitted(part)
         return admitted
 
     def _drop_admitted(self, part: _Admitting) -> None:
@@ -475,10 +471,8 @@ class Embedded:
     def _anchor(self) -> None:
         with self._admitting:
             for part in self._parts:
-                try:
+                with part.stopping():
                     self.anchoring.write([part.follower] if part.damage is None else [])
-                except LedgerCorrupt as error:
-                    part.damaged(error)
 
     # Closing
 

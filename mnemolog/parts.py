@@ -22,7 +22,7 @@ from projections.state import Reader
 from schemas.answers import PartitionHead
 from schemas.bodies import Body
 from schemas.entry import Entry, parse_entry
-from schemas.errors import LedgerCorrupt, ViewBehind
+from schemas.errors import LedgerCorrupt, StoreDamaged, ViewBehind
 from schemas.kinds import Kind
 
 log = structlog.get_logger()
@@ -33,7 +33,7 @@ class Turnstile:
     """A store whose commits wait for readers and the other way round."""
 
     def __init__(self, store: KeyValueStore, lock: threading.RLock) -> None:
-        self._inner = store
+        self.inner = store
         self._lock = lock
         self.get = store.get
         self.get_many = store.get_many
@@ -43,7 +43,7 @@ class Turnstile:
     def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
         """Write while nobody reads."""
         with self._lock:
-            self._inner.write(changes, sync=sync)
+            self.inner.write(changes, sync=sync)
 
 
 class Part:
@@ -93,6 +93,17 @@ class Part:
             self.damage = error
             self._changed.notify_all()
 
+    @contextmanager
+    def stopping(self) -> Iterator[None]:
+        """What is found wrong with the partition's own bytes stops its reads, and nothing else."""
+        try:
+            yield
+        except LedgerCorrupt as error:
+            self.damaged(error)
+        except StoreDamaged as error:
+            number = self.follower.partition
+            self.damaged(LedgerCorrupt(number, 0, "projection", error.detail))
+
     def mended(self) -> None:
         """Let public reads go on."""
         with self._changed:
@@ -113,10 +124,12 @@ class Part:
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
-        """A consistent view while commits wait."""
+        """A consistent view while commits wait; a damaged row stops this read and the next."""
         with self.lock:
             self.refuse_damage()
-            yield self.follower.reader
+            with self.stopping():
+                yield self.follower.reader
+            self.refuse_damage()
 
     def reach(self, goal: Reach, timeout: float) -> None:
         """Wait until the view has folded that much, or raise `ViewBehind`."""

@@ -86,11 +86,10 @@ class Verdicts:
             number = part.follower.partition
             if number not in held and part.damage is not None:
                 part.mended()
-                try:
+                with part.stopping():
                     resume(part)
-                except LedgerCorrupt as error:
-                    part.damaged(error)
-                    damage.append(_finding(error))
+                if part.damage is not None:
+                    damage.append(_finding(part.damage))
             elif number in held and not any(one.partition == number for one in found.damage):
                 notices.append(_still_held(held[number]))
         self.stop(parts)

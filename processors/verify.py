@@ -18,7 +18,7 @@ from projections import keys
 from projections.follower import Follower
 from projections.ports import Anchor, Anchors, LogRecord
 from schemas.answers import Checkpoint, Finding, PartitionHead, Verification
-from schemas.errors import LedgerCorrupt
+from schemas.errors import LedgerCorrupt, StoreDamaged
 from schemas.policy import Policy
 
 BATCH = 1000
@@ -121,19 +121,16 @@ def _verify(
         resent = sum(one.resent for one in chain.ignored)
         beaten = len(chain.ignored) - resent
         walk.notice("ignored", f"{beaten} entries of beaten writers, {resent} that came twice")
-    scopes = _check_anchors(walk, anchors, remembered)
-    _check_store(walk)
-    if not walk.damage:
-        walk.found(
-            flaw
-            for scope16, head in scopes.items()
-            if (flaw := scope_flaw(follower, scope16, head)) is not None
-        )
+    heads = _check_anchors(walk, anchors, remembered)
+    try:
+        _check_store(walk, heads)
+    except StoreDamaged as error:
+        walk.found([Flaw(None, "projection", error.detail)])
     if bodies is not None and deep is not None:
         unread = list(bodies.flaws())
         walk.found(unread)
         if not chain.broken and not unread:
-            flaws, notices = compare(follower, deep)
+            flaws, notices = compare(follower, chain.count, deep)
             walk.found(flaws)
             for flaw in notices:
                 walk.notice(flaw.what, flaw.detail, flaw.sequence)
@@ -143,7 +140,7 @@ def _verify(
 def _check_anchors(
     walk: _Partition, anchors: Anchors, remembered: Anchors | None
 ) -> dict[bytes, Anchor]:
-    """Hold the partition's anchor against the chain; its scopes' own, if so much was folded."""
+    """Hold the partition's anchor against the chain; all that its anchors say."""
     partition, chain = walk.partition, walk.chain
     try:
         heads = anchors.all(partition)
@@ -151,15 +148,14 @@ def _check_anchors(
     except LedgerCorrupt as error:
         walk.found([Flaw(error.sequence, error.what, error.detail)])
         return {}
-    anchor = heads.pop(b"", None)
+    anchor = heads.get(b"")
     walk.found(memory_flaws(anchor, before, anchors.exclusive))
     seen = newest(anchor, before)
     if seen is not None:
         walk.found(_beside(*seen, chain))
     elif chain.count:
         walk.notice("no_anchor", "there is no anchor: the ledger is trusted as found")
-    folded = walk.follower.checkpoint().count
-    return heads if anchor is not None and anchor.entries <= folded else {}
+    return heads
 
 
 def _beside(seen: Anchor, by: str, chain: Chain) -> Iterator[Flaw]:
@@ -168,8 +164,8 @@ def _beside(seen: Anchor, by: str, chain: Chain) -> Iterator[Flaw]:
         yield from forked(seen, by, chain)
 
 
-def _check_store(walk: _Partition) -> None:
-    """Hold the chain against the place at which the store says that it stopped folding."""
+def _check_store(walk: _Partition, heads: dict[bytes, Anchor]) -> None:
+    """Hold what the store says that it folded against the chain and the scopes' anchors."""
     follower, chain = walk.follower, walk.chain
     checkpoint = follower.checkpoint()
     if checkpoint.identity != follower.log.identity():
@@ -193,3 +189,10 @@ def _check_store(walk: _Partition) -> None:
             "was folded"
         )
         walk.found([Flaw(None, "ignored", detail)])
+    anchor = heads.pop(b"", None)
+    if not walk.damage and anchor is not None and anchor.entries <= checkpoint.count:
+        walk.found(
+            flaw
+            for scope16, head in heads.items()
+            if (flaw := scope_flaw(follower, scope16, head)) is not None
+        )

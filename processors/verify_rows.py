@@ -6,7 +6,7 @@ one holds in memory is believed. Keys that are still to be destroyed (`Z`) are n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -31,26 +31,43 @@ IN_MEMORY = 50_000  # entries of a partition, about 2 KB each
 _END = (b"\xff" * 64, b"")  # beyond every key
 
 
-def compare(live: Follower, policy: Policy) -> tuple[list[Flaw], list[Flaw]]:
-    """(rows that differ, supersessions that are not valid: a notice)."""
-    with _fresh_store(live.checkpoint().count) as store:
-        fresh = Follower(
-            live.partition, live.log, live.ledger, store, _NoErasure(live), live.hasher
-        )
+def compare(live: Follower, count: int, policy: Policy) -> tuple[list[Flaw], list[Flaw]]:
+    """(rows that differ, supersessions that are not valid: a notice) of a ledger of `count`."""
+    vault = _NoErasure(live)
+    there, over = _stored(live.store)
+    with _fresh_store(count) as store:
+        checked = over(store)
+        fresh = Follower(live.partition, live.log, live.ledger, checked, vault, live.hasher)
         try:
-            fresh.catch_up(limit=live.checkpoint().next_offset)
+            fresh.catch_up(limit=_folded_to(live))
         except LedgerCorrupt as error:
             return [Flaw(error.sequence, error.what, error.detail)], []
-        return list(_flaws(store, live.store)), list(_invalid_edges(store, policy))
+        flaws = [
+            Flaw(None, "projection", f"row {key[:1].decode()} {key[1:].hex()} is {state}")
+            for key, state in differences(store, there)
+        ]
+        return flaws, list(_invalid_edges(checked, policy))
 
 
-def _flaws(wanted: KeyValueStore, there: KeyValueStore) -> Iterator[Flaw]:
-    """A flaw for each row that differs, up to the first that was not even written here."""
+def _folded_to(live: Follower) -> int | None:
+    """The log offset up to which the live store says that it folded; None if it cannot say."""
     try:
-        for key, state in differences(wanted, there):
-            yield Flaw(None, "projection", f"row {key[:1].decode()} {key[1:].hex()} is {state}")
-    except StoreDamaged as error:
-        yield Flaw(None, "projection", f"{error.detail}; what follows it was not compared")
+        return live.checkpoint().next_offset
+    except StoreDamaged:
+        return None
+
+
+def _stored(store: KeyValueStore) -> tuple[KeyValueStore, Callable[[KeyValueStore], KeyValueStore]]:
+    """The store beneath those that check or wait, and how to check another one like it."""
+    over: Callable[[KeyValueStore], KeyValueStore] = _as_it_is
+    while (inner := getattr(store, "inner", None)) is not None:
+        over = getattr(store, "over", over)
+        store = inner
+    return store, over
+
+
+def _as_it_is(store: KeyValueStore) -> KeyValueStore:
+    return store
 
 
 @contextmanager

@@ -85,15 +85,12 @@ class ClusterBackend:
                 self._stop.wait(0.5)
 
     def _follow(self, part: Part, *, first: bool = False) -> None:
-        try:
-            with self._following:
-                if first:
-                    self._take_up(part)
-                else:
-                    part.follower.catch_up()
-        except LedgerCorrupt as error:
-            part.damaged(error)
-        part.note()
+        with self._following, part.stopping():
+            if first:
+                self._take_up(part)
+            else:
+                part.follower.catch_up()
+                part.note()
 
     def _take_up(self, part: Part) -> None:
         """Fold on, unless the ledger is not what it was."""
