@@ -64,8 +64,10 @@ class TooMany(Refused):
 
     status = 429
 
-    def __init__(self, code: str, detail: str, remedy: str, retry_after: int = 1):
-        super().__init__(code, detail, remedy)
+    def __init__(
+        self, code: str, detail: str, remedy: str, retry_after: int = 1, *, limit: str = ""
+    ):
+        super().__init__(code, detail, remedy, limit=limit)
         self.retry_after = retry_after
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,9 +21,10 @@ import structlog
 
 from gateway.backend import Published, Reach
 from mnemolog.anchoring import Anchoring, check_folded
+from mnemolog.backlog import Backlog
 from mnemolog.data_directory import DataDirectory
 from mnemolog.folding import catch_up, open_projection
-from mnemolog.parts import Part, Turnstile
+from mnemolog.parts import RECENT, Part, Turnstile
 from mnemolog.verdicts import Verdicts
 from processors.admission import Admission, Rules
 from processors.due import due_controls
@@ -38,7 +40,7 @@ from schemas import answers
 from schemas.bodies import Body
 from schemas.codec import Codec
 from schemas.entry import Entry
-from schemas.errors import MnemologError, Unavailable
+from schemas.errors import LedgerCorrupt, MnemologError, Unavailable
 from schemas.events import Event, is_barrier, runs_between_barriers
 from schemas.kinds import Kind
 from schemas.master import MasterKey
@@ -54,7 +56,6 @@ from schemas.topics import TopicNames
 log = structlog.get_logger()
 
 BATCH = 500
-RECENT = 20_000
 SCHEDULE_S = 1.0
 RETRY_S = 1.0
 ANCHOR_S = 1.0
@@ -95,6 +96,7 @@ class Embedded:
         key_source: KeySource | None = None,
         keep_intake: bool = False,
         start: bool = True,
+        backlog: int = RECENT,
     ) -> None:
         self._directory = directory
         self._clock = clock or (lambda: time.time_ns() // 1000)
@@ -113,6 +115,7 @@ class Embedded:
             self._held.close()
             raise
         self._admitting = threading.Lock()
+        self._backlog = Backlog(self._undecided, backlog)
         self._stop = threading.Event()
         self._waiters = 0
         self._threads: list[threading.Thread] = []
@@ -179,8 +182,11 @@ class Embedded:
 
     def _resume(self, parts: Sequence[_Admitting]) -> None:
         for part in parts:
-            with part.stopping():
+            try:
                 self._take_up(part)
+            except LedgerCorrupt as error:
+                part.damaged(error)
+                part.note()
         self._verdicts.stop(self._parts)
 
     def _take_up(self, part: _Admitting) -> None:
@@ -217,12 +223,14 @@ class Embedded:
         if self._stop.is_set():
             raise Unavailable("log", "the process is closing", "open it again")
         signer = self._agents_signer if system else self._gateway_signer
+        counts = Counter(partition_of(event.envelope.scope, self.partitions) for _, event in events)
         published: list[Published] = []
-        for run in runs_between_barriers(events):
-            if is_barrier(run[0][1]):
-                published += self._append_barrier(run, signer)
-            else:
-                published += self._append_run(run, signer)
+        with self._backlog.room(counts):
+            for run in runs_between_barriers(events):
+                if is_barrier(run[0][1]):
+                    published += self._append_barrier(run, signer)
+                else:
+                    published += self._append_run(run, signer)
         return published
 
     def _append_barrier(self, run: Sequence[tuple[Kind, Event]], signer: Signer) -> list[Published]:
@@ -256,6 +264,14 @@ class Embedded:
             Published(partition, kind, next(following[topic, partition]))
             for topic, partition, kind in places
         ]
+
+    def _undecided(self, partition: int) -> int:
+        """How many events a partition has taken and not decided."""
+        at = self._parts[partition].positions
+        return sum(
+            self.log.end(topic, partition) - at.get(kind, 0)
+            for kind, topic in self.topics.intake.items()
+        )
 
     @contextmanager
     def reading(self, partition: int) -> Iterator[Reader]:
@@ -410,9 +426,8 @@ class Embedded:
 
     def _intake_ends(self) -> dict[tuple[str, int], int]:
         return {
-            (topic, number): part.positions.get(kind, 0)
-            for number, part in enumerate(self._parts)
-            if part.damage is None
+            (topic, number): self._parts[number].positions.get(kind, 0)
+            for number in range(self.partitions)
             for kind, topic in self.topics.intake.items()
         }
 
@@ -432,11 +447,13 @@ class Embedded:
         if not records:
             return 0
         records.sort(key=lambda record: record.append_ms)
-        admitted = 0
-        with part.stopping():
+        try:
             admitted = part.admission.admit(records[:limit])
-            part.note()
-            self._drop_admitted(part)
+        except LedgerCorrupt as error:
+            part.damaged(error)
+            return 0
+        part.note()
+        self._drop_admitted(part)
         return admitted
 
     def _drop_admitted(self, part: _Admitting) -> None:
@@ -471,8 +488,10 @@ class Embedded:
     def _anchor(self) -> None:
         with self._admitting:
             for part in self._parts:
-                with part.stopping():
+                try:
                     self.anchoring.write([part.follower] if part.damage is None else [])
+                except LedgerCorrupt as error:
+                    part.damaged(error)
 
     # Closing
 

@@ -27,6 +27,7 @@ _AREA = struct.Struct(">cHH")
 _HEAD = struct.Struct(">qH")
 _SIZE = struct.Struct(">H")
 _MAX_HEADER = 65_535
+READ_BYTES = 8 * 1024 * 1024
 
 Place = tuple[str, int]
 Records = Sequence[tuple[bytes | None, Headers]]
@@ -149,7 +150,7 @@ class RocksLog:
             )
 
     def read(self, topic: str, partition: int, offset: int, limit: int) -> list[LogRecord]:
-        """What is there from `offset` on."""
+        """What is there from `offset` on; of large records no more than `READ_BYTES` and one."""
         start = self.start(topic, partition)
         if offset < start:
             raise truncated(topic, partition, offset, start)
@@ -157,11 +158,13 @@ class RocksLog:
         if number is None or limit <= 0:
             return []
         found: list[LogRecord] = []
+        size = 0
         area = _AREA.pack(b"R", number, partition)
         place = _PLACE.pack(b"R", number, partition, offset)
         for key, data in self._store.scan(area, start=place):
             found.append(decode_record(topic, partition, int.from_bytes(key[5:], "big"), data))
-            if len(found) == limit:
+            size += len(data)
+            if len(found) == limit or size > READ_BYTES:
                 break
         return found
 

@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 from projections.kafka_io import Kafka, KafkaSettings
 from projections.kafka_log import KafkaLog
 from projections.log_memory import MemoryLog
-from projections.log_rocks import Place, Records, RocksLog, decode_record, encode_record
+from projections.log_rocks import READ_BYTES, Place, Records, RocksLog, decode_record, encode_record
 from projections.ports import Log
 from schemas.errors import Unavailable
 
@@ -252,4 +252,17 @@ def test_several_partitions_are_appended_to_with_one_write_or_not_at_all(tmp_pat
         log.append_all({("a", 0): [(b"4", ())], ("b", 2): [(b"5", ())]})
     assert (log.end("a", 0), log.end("b", 1)) == (3, 1)
     assert log.append_all({}) == {}
+    log.close()
+
+
+def test_large_records_are_read_a_few_at_a_time_and_none_is_skipped(tmp_path: Path) -> None:
+    log = RocksLog(tmp_path / "log", 1, lambda: 5)
+    log.append("a", 0, [(bytes([n]) * 1024 * 1024, ()) for n in range(20)])
+    seen: list[int] = []
+    while records := log.read("a", 0, len(seen), 500):
+        assert sum(len(record.value or b"") for record in records) <= READ_BYTES + 1024 * 1024
+        seen += [record.offset for record in records]
+    assert seen == list(range(20))
+    log.append("b", 0, [(bytes(READ_BYTES + 1), ())])
+    assert len(log.read("b", 0, 0, 500)) == 1
     log.close()
