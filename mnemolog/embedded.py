@@ -23,7 +23,7 @@ from gateway.backend import Published, Reach
 from mnemolog.anchoring import Anchoring, check_folded
 from mnemolog.backlog import Backlog
 from mnemolog.data_directory import DataDirectory
-from mnemolog.folding import catch_up, open_projection
+from mnemolog.folding import catch_up, open_state
 from mnemolog.parts import RECENT, Part, Turnstile
 from mnemolog.verdicts import Verdicts
 from processors.admission import Admission, Rules
@@ -40,7 +40,7 @@ from schemas import answers
 from schemas.bodies import Body
 from schemas.codec import Codec
 from schemas.entry import Entry
-from schemas.errors import LedgerCorrupt, MnemologError, Unavailable
+from schemas.errors import MnemologError, Unavailable
 from schemas.events import Event, is_barrier, runs_between_barriers
 from schemas.kinds import Kind
 from schemas.master import MasterKey
@@ -136,6 +136,7 @@ class Embedded:
         self._policy_path = path / "policy.toml"
         self._policy = load_policy(self._policy_path)
         self._policy_stamp = _stamp(self._policy_path)
+        self._master = master
         self._gateway_signer = built_in_signer(master, GATEWAY)
         self._agents_signer = built_in_signer(master, AGENTS)
         fresh = not directory.opened
@@ -161,7 +162,7 @@ class Embedded:
         for number in range(self.partitions):
             lock = threading.RLock()
             at = generation / f"p{number}"
-            store = open_projection(at, directory.rebuild, known=not fresh)
+            store = open_state(at, directory.rebuild, master, number, known=not fresh)
             admission = self._admission(number, Turnstile(store, lock))
             part = _Admitting(admission.follower, admission, lock, self._changed)
             self._held.callback(part.close)
@@ -182,11 +183,8 @@ class Embedded:
 
     def _resume(self, parts: Sequence[_Admitting]) -> None:
         for part in parts:
-            try:
+            with part.stopping():
                 self._take_up(part)
-            except LedgerCorrupt as error:
-                part.damaged(error)
-                part.note()
         self._verdicts.stop(self._parts)
 
     def _take_up(self, part: _Admitting) -> None:
@@ -345,7 +343,7 @@ class Embedded:
         shutil.rmtree(new, ignore_errors=True)
         rebuild = self._directory.rebuild
         stores = [
-            open_projection(new / f"p{number}", rebuild, known=False)
+            open_state(new / f"p{number}", rebuild, self._master, number, known=False)
             for number in range(self.partitions)
         ]
         try:
@@ -426,8 +424,9 @@ class Embedded:
 
     def _intake_ends(self) -> dict[tuple[str, int], int]:
         return {
-            (topic, number): self._parts[number].positions.get(kind, 0)
-            for number in range(self.partitions)
+            (topic, number): part.positions.get(kind, 0)
+            for number, part in enumerate(self._parts)
+            if part.damage is None
             for kind, topic in self.topics.intake.items()
         }
 
@@ -447,13 +446,11 @@ class Embedded:
         if not records:
             return 0
         records.sort(key=lambda record: record.append_ms)
-        try:
+        admitted = 0
+        with part.stopping():
             admitted = part.admission.admit(records[:limit])
-        except LedgerCorrupt as error:
-            part.damaged(error)
-            return 0
-        part.note()
-        self._drop_admitted(part)
+            part.note()
+            self._drop_admitted(part)
         return admitted
 
     def _drop_admitted(self, part: _Admitting) -> None:
@@ -488,10 +485,8 @@ class Embedded:
     def _anchor(self) -> None:
         with self._admitting:
             for part in self._parts:
-                try:
+                with part.stopping():
                     self.anchoring.write([part.follower] if part.damage is None else [])
-                except LedgerCorrupt as error:
-                    part.damaged(error)
 
     # Closing
 
