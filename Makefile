@@ -13,10 +13,11 @@ STAMP := .venv/.installed
 PACKAGES := mnemolog schemas producers processors projections gateway
 SOURCES := $(PACKAGES) tests $(if $(wildcard benchmarks/*.py),benchmarks)
 KAFKA := infra/kafka/kafka.sh
+CHAOS = --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 \
   --generate-hashes --no-header --no-annotate --quiet
 
-.PHONY: help setup demo demo-kafka test test-fast lint types fmt bench bench-counts verify mutants \
+.PHONY: help setup demo demo-kafka test test-fast lint types fmt bench bench-counts verify mutants chaos \
         kafka-up kafka-down lock clean
 
 help: ## List the targets
@@ -75,6 +76,10 @@ mutants: $(STAMP) ## Break each clause of the contract and see a test fail
 
 release-schemas: $(STAMP) ## Keep the current Avro schemas as those of their version
 	$(BIN)/python -m schemas.released
+
+chaos: $(STAMP) ## Random faults for a while, embedded and on Kafka (SEED=1 SECONDS=60)
+	$(BIN)/python -m tests.chaos $(CHAOS) $(ARGS)
+	$(BIN)/python -m tests.chaos $(CHAOS) --kafka $(ARGS)
 
 kafka-up: ## Start Apache Kafka on this machine (NODES=1 or 3)
 	$(KAFKA) up $(NODES)

@@ -17,6 +17,7 @@ from mnemolog.cluster import create_topics
 from tests.broker import LocalKafka, OwnKafka
 from tests.cluster.conftest import PARTITIONS, Cluster, until
 from tests.crash.cluster_child import Plan
+from tests.crash.feed import Feed
 from tests.crash.installed import Installed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -48,7 +49,7 @@ def test_a_broker_killed_while_it_is_written_to_loses_and_doubles_nothing(
 ) -> None:
     kafka, bootstrap = own_kafka(1)
     with cluster_on(bootstrap, tmp_path, monkeypatch) as cluster:
-        installed = Installed(cluster, seed=71, histories=8, size=16)
+        installed = Installed(cluster, Feed(71, 8, 16))
         worker = installed.ready(Plan("one"))
         installed.publish_during(lambda: restart(kafka, 1))
         installed.admitted()
@@ -64,7 +65,7 @@ def test_a_broker_killed_in_the_middle_of_a_batch_gets_the_rest_when_it_is_back(
 ) -> None:
     kafka, bootstrap = own_kafka(1)
     with cluster_on(bootstrap, tmp_path, monkeypatch) as cluster:
-        installed = Installed(cluster, seed=73)
+        installed = Installed(cluster, Feed(73, 4, 12))
         installed.publish()
         worker = installed.stopped(Plan("one", "produce.between"))
         restart(kafka, 1)
@@ -79,7 +80,7 @@ def test_another_leader_takes_over_and_nothing_is_lost_or_doubled(
 ) -> None:
     kafka, bootstrap = own_kafka(3)
     with cluster_on(bootstrap, tmp_path, monkeypatch) as cluster:
-        installed = Installed(cluster, seed=72, histories=8, size=16)
+        installed = Installed(cluster, Feed(72, 8, 16))
         admin = cluster.installation.kafka.admin
 
         def leader() -> int:

@@ -14,6 +14,7 @@ from schemas.kinds import Decision
 from tests.cluster.conftest import PARTITIONS, Cluster
 from tests.cluster.test_worker import fresh_follower
 from tests.crash.cluster_child import Plan
+from tests.crash.feed import Feed
 from tests.crash.installed import Installed
 
 pytestmark = pytest.mark.kafka
@@ -31,7 +32,7 @@ def caught_up(cluster: Cluster) -> list[Follower]:
 def test_a_worker_frozen_at_any_step_is_beaten_when_it_wakes_after_its_successor(
     point: str, cluster: Cluster
 ) -> None:
-    installed = Installed(cluster, seed=61)
+    installed = Installed(cluster, Feed(61, 4, 12))
     half = len(installed.feed.said) // 2
     installed.publish(0, half)
     zombie = installed.stopped(Plan("first", point))
@@ -54,7 +55,7 @@ def test_a_worker_that_was_frozen_out_of_its_group_gives_up_and_takes_part_again
     cluster: Cluster,
 ) -> None:
     """The group's own session ends (10 s); resumed, the first hears of it and joins again."""
-    installed = Installed(cluster, seed=62)
+    installed = Installed(cluster, Feed(62, 4, 12))
     half = len(installed.feed.said) // 2
     installed.publish(0, half)
     zombie = installed.stopped(Plan("shared", "commit.after"))
@@ -70,7 +71,7 @@ def test_a_worker_that_was_frozen_out_of_its_group_gives_up_and_takes_part_again
 
 
 def test_partitions_move_between_workers_under_load_and_nothing_is_lost(cluster: Cluster) -> None:
-    installed = Installed(cluster, seed=63, histories=10, size=16)
+    installed = Installed(cluster, Feed(63, 10, 16))
     plan = Plan("shared")
     running = [installed.ready(plan)]
 
@@ -88,7 +89,7 @@ def test_partitions_move_between_workers_under_load_and_nothing_is_lost(cluster:
 
 
 def test_records_that_the_consumer_is_given_again_are_admitted_once(cluster: Cluster) -> None:
-    installed = Installed(cluster, seed=64)
+    installed = Installed(cluster, Feed(64, 4, 12))
     process = installed.ready(Plan("twice", twice=True))
     installed.publish_in_turns(6, lambda turn: None)
     installed.admitted()
@@ -100,7 +101,7 @@ def test_a_producer_that_sends_all_again_for_want_of_an_acknowledgement_doubles_
     cluster: Cluster,
 ) -> None:
     """The second copy of each record that holds its idempotency key is marked `duplicate`."""
-    installed = Installed(cluster, seed=65)
+    installed = Installed(cluster, Feed(65, 4, 12))
     installed.publish()
     installed.publish()
     installed.finish(Plan("once"))

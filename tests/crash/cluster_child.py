@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, Message
 
+from mnemolog import folding
 from mnemolog.cluster import Installation, installation, make_worker
 from mnemolog.cluster.installation import instance_directory
 from processors.admission import Rules
@@ -105,13 +106,13 @@ def fit(fuse: Fuse, plan: Plan, ready: Path) -> None:
 
     root: Any = installation
     root.Kafka = Client
-    for name, part in (
-        ("KafkaLog", of_log),
-        ("KafkaVault", of_vault),
-        ("RocksStore", of_store),
-        ("KafkaAnchors", of_anchors),
+    for module, name, part in (
+        (root, "KafkaLog", of_log),
+        (root, "KafkaVault", of_vault),
+        (folding, "RocksStore", of_store),
+        (root, "KafkaAnchors", of_anchors),
     ):
-        setattr(root, name, fused(getattr(root, name), part))
+        setattr(module, name, fused(getattr(module, name), part))
 
 
 class _Watched:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,15 +76,15 @@ class Told(Embedded):
         super().__init__(directory, master, **options)
 
 
-def fit(fuse: Fuse, keys: SeededKeys, directory: DataDirectory) -> None:
-    """Fit what the composition root makes, in this process, with points."""
+def fit(fuse: Fuse, directory: DataDirectory, opened: Callable[[Any], None]) -> None:
+    """Fit what the composition root makes, in this process, with points; `opened` has the log."""
 
     def topic(intake: str | None, ledger: str, rejections: str | None) -> Any:
         names = {TOPICS.ledger: ledger, TOPICS.rejections: rejections}
         return lambda asked, *_: names.get(asked, intake)
 
     def of_log(log: Any, _: Path | None) -> None:
-        keys.drawn = log.end(TOPICS.ledger, 0)
+        opened(log)
         fuse.guard(log, "append_all", "publish")
         fuse.guard(log, "append", topic(None, "append", "reject"))
         fuse.guard(log, "read", topic("intake", "read-back", None))
@@ -119,7 +120,11 @@ def main(data: Path, state_home: Path, plan: Plan) -> None:
     env = {"XDG_STATE_HOME": str(state_home)}
     directory, master = DataDirectory(data, env), MasterKey.load(data, env)
     fuse, keys, clock, feed = Fuse(plan.point, plan.n), SeededKeys(b"crash"), Clock(), plan.feed
-    fit(fuse, keys, directory)
+
+    def opened(log: Any) -> None:
+        keys.drawn = log.end(TOPICS.ledger, 0)
+
+    fit(fuse, directory, opened)
     runtime = Told(
         directory,
         master,

@@ -43,9 +43,9 @@ class Said(NamedTuple):
 
 
 class Feed:
-    """`histories` of `size` records each, in turns; the same for the same arguments."""
+    """`histories` of `size` records each, so many in turns; the same for the same arguments."""
 
-    def __init__(self, seed: int, histories: int, size: int) -> None:
+    def __init__(self, seed: int, histories: int, size: int, together: int = 0) -> None:
         self.seed = seed
         self.histories = [
             _apart((tangled if number % 2 else from_seed)(seed * 1000 + number, size), number)
@@ -55,7 +55,13 @@ class Feed:
             [_said(number, record) for record in history.records]
             for number, history in enumerate(self.histories)
         ]
-        self.said = [said for row in zip(*columns, strict=True) for said in row]
+        many = together or histories
+        self.said = [
+            said
+            for first in range(0, histories, many)
+            for row in zip(*columns[first : first + many], strict=True)
+            for said in row
+        ]
         self._known = {(said.kind, said.payload): said for said in self.said}
 
     def differences(
@@ -71,7 +77,7 @@ class Feed:
         found = []
         for history, records in zip(self.histories, given, strict=True):
             for scope in history.scopes:
-                one = replace(history, scopes=(scope,))
+                one = replace(history, scopes=(scope,), records=tuple(records))
                 seen = differences(one, run(one, records), Seen(one, followers))
                 found += [f"seed {self.seed}, history {one.seed}: {words}" for words in seen]
         return found

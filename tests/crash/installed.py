@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -27,9 +28,9 @@ EACH = 8
 class Installed:
     """A cluster that is told a feed by the gateway, and admitted to by processes of the tests."""
 
-    def __init__(self, cluster: Cluster, seed: int, histories: int = 4, size: int = 12) -> None:
+    def __init__(self, cluster: Cluster, feed: Feed) -> None:
         self.cluster = cluster
-        self.feed = Feed(seed, histories, size)
+        self.feed = feed
         self.sent = 0
         self._publisher = cluster.installation.publisher(GATEWAY, PARTITIONS)
 
@@ -43,13 +44,13 @@ class Installed:
         """All of the feed, `each` events at a time; what is not acknowledged is sent again."""
         for turn, at in enumerate(range(0, len(self.feed.said), each)):
             between(turn)
-            self._send_until_acknowledged(self.feed.said[at : at + each])
+            self.send_until_acknowledged(self.feed.said[at : at + each])
 
     def publish_during(self, act: Callable[[], None]) -> None:
         """The feed while something happens in another thread, over again until it has happened."""
         acting = threading.Thread(target=act)
         for at in itertools.cycle(range(0, len(self.feed.said), EACH)):
-            self._send_until_acknowledged(self.feed.said[at : at + EACH])
+            self.send_until_acknowledged(self.feed.said[at : at + EACH])
             if at == 2 * EACH and acting.ident is None:
                 acting.start()
             if acting.ident is not None and self._all_sent():
@@ -60,7 +61,8 @@ class Installed:
     def _all_sent(self) -> bool:
         return self.sent >= len(self.feed.said)
 
-    def _send_until_acknowledged(self, said: list[Said]) -> None:
+    def send_until_acknowledged(self, said: list[Said]) -> None:
+        """Publish, and publish again what the broker did not acknowledge."""
         while True:
             try:
                 self._send(said)
@@ -132,12 +134,15 @@ class Installed:
         wanted = self.published()
 
         def look() -> int:
-            failed = [path.read_text() for path in self.cluster.data.glob("*.failed")]
-            assert failed == [], failed[0]
+            assert self.failures() == [], self.failures()[0]
             entries = (e for number in range(PARTITIONS) for e in self.cluster.entries(number))
             return sum(entry.header.follows == NO_FOLLOW_UP for entry in entries)
 
         until(look, lambda found: found >= wanted, SECONDS)
+
+    def failures(self) -> list[str]:
+        """The errors with which workers ended."""
+        return [path.read_text() for path in self.cluster.data.glob("*.failed")]
 
     def published(self) -> int:
         """How many records the intake was given."""
@@ -153,44 +158,39 @@ class Installed:
         return self.cluster.installation.kafka.offsets(places, latest=latest)
 
     def check(self, directory: str = "worker-0") -> None:
-        """Nothing lost, nothing doubled, the model's answers, and `verify --deep` is clean.
+        """Nothing is wrong with the ledger, nor with a stopped worker's view of it."""
+        assert self.wrong(directory) == []
+
+    def wrong(self, directory: str = "worker-0") -> list[str]:
+        """What was lost or doubled, what `verify --deep` finds, and what the model says otherwise.
 
         `directory`: of a worker that has stopped, and that had caught up.
         """
         cluster, path = self.cluster, self.cluster.data / directory
         said = {cluster.topics.intake[one.kind] for one in self.feed.said}
-        intake = [
-            record
-            for topic in said
-            for number in range(PARTITIONS)
-            for record in cluster.records(topic, number)
-        ]
-        followers = [
-            cluster.installation.follower(
-                number, PARTITIONS, path, lock=threading.RLock(), writer=False
-            )
-            for number in range(PARTITIONS)
-        ]
-        anchoring = cluster.installation.anchoring(PARTITIONS, path)
-        try:
+        places = [(topic, number) for topic in sorted(said) for number in range(PARTITIONS)]
+        intake = [record for place in places for record in cluster.records(*place)]
+        with ExitStack() as stack:
+            anchoring = cluster.installation.anchoring(PARTITIONS, path)
+            stack.callback(anchoring.close)
+            followers = [self._follower(number, path, stack) for number in range(PARTITIONS)]
+            found = []
             for number, follower in enumerate(followers):
                 follower.catch_up()
-                places = [
+                given = [
                     (cluster.topics.kind_of[record.topic], record.offset)
                     for record in intake
                     if record.partition == number
                 ]
-                assert unanswered(cluster.entries(number), places) == []
-            found = verify_partitions(followers, anchoring.anchors, deep=True)
-            assert found.ok, found.damage
-            assert self.feed.differences(intake, cluster.topics, followers) == []
-        finally:
-            anchoring.close()
-            for follower in followers:
-                _close(follower)
+                found += unanswered(cluster.entries(number), given)
+            verified = verify_partitions(followers, anchoring.anchors, deep=True)
+            found += [f"verify: {damage}" for damage in verified.damage]
+            return found + self.feed.differences(intake, cluster.topics, followers)
 
-
-def _close(follower: Follower) -> None:
-    follower.store.close()
-    follower.vault.close()
-    follower.log.close()
+    def _follower(self, number: int, path: Path, stack: ExitStack) -> Follower:
+        follower = self.cluster.installation.follower(
+            number, PARTITIONS, path, lock=threading.RLock(), writer=False
+        )
+        for part in (follower.log, follower.vault, follower.store):
+            stack.callback(part.close)
+        return follower

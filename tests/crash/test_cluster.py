@@ -13,6 +13,7 @@ import pytest
 
 from tests.cluster.conftest import Cluster
 from tests.crash.cluster_child import POINTS, Plan
+from tests.crash.feed import Feed
 from tests.crash.installed import Installed
 
 pytestmark = pytest.mark.kafka
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.kafka
 def test_a_worker_killed_at_any_step_is_succeeded_without_loss(
     point: str, cluster: Cluster
 ) -> None:
-    installed = Installed(cluster, seed=51)
+    installed = Installed(cluster, Feed(51, 4, 12))
     half = len(installed.feed.said) // 2
     installed.publish(0, half)
     installed.killed(Plan("first", point))
@@ -32,14 +33,14 @@ def test_a_worker_killed_at_any_step_is_succeeded_without_loss(
 
 
 def test_admitted_intake_is_dropped_by_the_successor_too(cluster: Cluster) -> None:
-    installed = Installed(cluster, seed=52)
+    installed = Installed(cluster, Feed(52, 4, 12))
     installed.publish()
     installed.killed(Plan("first", "drop.after", keep_intake=False))
     installed.finish(Plan("second", keep_intake=False))
 
 
 def test_a_rebuild_that_is_killed_begins_again_from_the_ledger(cluster: Cluster) -> None:
-    installed = Installed(cluster, seed=53)
+    installed = Installed(cluster, Feed(53, 4, 12))
     installed.publish()
     installed.finish(Plan("first"))
     for point, n in (("commit.before", 1), ("commit.after", 2)):
