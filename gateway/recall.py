@@ -124,10 +124,14 @@ class _Search:
         ranked = [(hit.score, self._sight(hit.ordinal)) for hit in found.hits]
         ranked.sort(key=lambda one: (-one[0], one[1].candidate.name))
         lexical = [sight for _, sight in ranked]
-        return {"exact": self._exact(query)[:depth], "lexical": lexical}, missing
+        return {"exact": self._exact(query, lexical)[:depth], "lexical": lexical}, missing
 
-    def _exact(self, query: str) -> list[Sight]:
-        """What the query names by entity, attribute or value; most names first."""
+    def _exact(self, query: str, lexical: Sequence[Sight]) -> list[Sight]:
+        """What the query names by entity, attribute or value; most names first.
+
+        Ties go by lexical rank: an order of their own (by id) would outvote the other leg with
+        chance, so that fused legs were worse than one alone.
+        """
         asked = f" {normalise_key(query)} "
         found: dict[Candidate, Sight] = {}
         named: dict[Candidate, set[str]] = {}
@@ -138,7 +142,12 @@ class _Search:
                         found.setdefault(sight.candidate, sight)
                         named.setdefault(sight.candidate, set()).add(name)
         wanted = filter(self._wanted, named)
-        return [found[c] for c in sorted(wanted, key=lambda c: (-len(named[c]), c.name))]
+        rank = {sight.candidate: place for place, sight in enumerate(lexical)}
+
+        def order(one: Candidate) -> tuple[int, int, str]:
+            return (-len(named[one]), rank.get(one, len(rank)), one.name)
+
+        return [found[one] for one in sorted(wanted, key=order)]
 
 
 def _fused(legs: dict[str, list[Sight]]) -> list[tuple[Sight, float, tuple[str, ...]]]:

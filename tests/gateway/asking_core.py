@@ -91,9 +91,14 @@ def by_hand(
     hits.sort(key=lambda hit: (-hit.score, _name(key_of[hit.ordinal])))
     asked = f" {normalise_key(query)} "
     named = {key: sum(_stands_in(n, asked) for n in found if n) for key, found in names.items()}
-    exact = sorted((k for k in named if named[k]), key=lambda k: (-named[k], _name(k)))
+    lexical = list(dict.fromkeys(key_of[hit.ordinal] for hit in hits))
+    places = {key: place for place, key in enumerate(lexical)}
+    exact = sorted(
+        (key for key in named if named[key]),
+        key=lambda key: (-named[key], places.get(key, len(lexical)), _name(key)),
+    )
     scores: dict[tuple[str, str], float] = {}
-    for leg in (exact, list(dict.fromkeys(key_of[hit.ordinal] for hit in hits))):
+    for leg in (exact, lexical):
         for rank, key in enumerate(leg, start=1):
             scores[key] = scores.get(key, 0.0) + 1.0 / (FUSION_K + rank)
     order = sorted(scores, key=lambda key: (-scores[key], _name(key)))
