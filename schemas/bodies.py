@@ -121,7 +121,10 @@ def encode_body(body: Body) -> bytes:
 
 def decode_body(header: Header, data: bytes) -> Body:
     """The body of an entry; raises `msgspec.MsgspecError` if the bytes do not fit the header."""
-    return cast(Body, _decoders[body_type(header)].decode(data))
+    try:
+        return cast(Body, _decoders[body_type(header)].decode(data))
+    except RecursionError:
+        raise msgspec.DecodeError("nested too deep") from None
 
 
 def with_quote_key(body: Body, record_key: bytes) -> Body:

@@ -80,7 +80,7 @@ def unseal(key: bytes, sealed: bytes, associated: bytes) -> bytes | None:
     """The body, or None if key, bytes or header do not fit each other."""
     try:
         return AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], associated)
-    except InvalidTag:
+    except (InvalidTag, ValueError):  # too short to hold a nonce, a tag
         return None
 
 
