@@ -4,6 +4,9 @@ Records carry no message key; the partition is the subject's own (`schemas.scope
 that all kinds of a subject meet in one partition. Acknowledged means that every in-sync replica has
 it; a producer's retry after a lost acknowledgement is not a second record, and if one came about
 all the same, admission would mark it `duplicate`.
+
+What waits for the brokers is bounded in events and bytes. Events for which there is no room are
+refused before any of them is sent; nothing is kept for later.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ from schemas.signing import Signer
 from schemas.topics import INTAKE_MAX_BYTES, TopicNames
 
 TIMEOUT_S = 30.0
+ROOM_S = 1.0
+WAITING_EVENTS = 20_000
+WAITING_KBYTES = 65_536
 BARRIER_PAUSE_S = 0.002
 
 
@@ -44,7 +50,12 @@ class KafkaPublisher:
         signer: Signer,
         partitions: int,
         codec: Codec | None = None,
+        timeout: float = TIMEOUT_S,
+        waiting: int = WAITING_EVENTS,
     ) -> None:
+        """`timeout`: seconds until the brokers must have answered; `waiting`: events at most."""
+        self._timeout = timeout
+        self._waiting = waiting
         self._topics = topics
         self._signer = signer
         self._partitions = partitions
@@ -57,7 +68,9 @@ class KafkaPublisher:
                 "linger.ms": 1,
                 "compression.type": "lz4",
                 "message.max.bytes": INTAKE_MAX_BYTES,
-                "delivery.timeout.ms": int(TIMEOUT_S * 1000),
+                "delivery.timeout.ms": int(timeout * 1000),
+                "queue.buffering.max.messages": waiting,
+                "queue.buffering.max.kbytes": WAITING_KBYTES,
                 "log_level": 2,  # a failure is raised, not a line for each attempt to reconnect
             }
         )
@@ -69,6 +82,7 @@ class KafkaPublisher:
         What comes before a subject or scope deletion is acknowledged before it is sent, and what
         comes after waits until it cannot tie with the deletion's millisecond.
         """
+        self._make_room(len(events))
         frames = iter([self._codec.encode(kind, event) for kind, event in events])
         placed: list[Placed] = []
         for run in runs_between_barriers(events):
@@ -80,20 +94,34 @@ class KafkaPublisher:
     def _publish_run(self, events: Sequence[tuple[Kind, Event, bytes]]) -> list[Placed]:
         placed: list[Placed | None] = [None] * len(events)
         failures: list[Unavailable] = []
+        deadline = time.monotonic() + self._timeout
         for index, (kind, event, payload) in enumerate(events):
-            self._produce(kind, event, payload, self._report(index, kind, placed, failures))
-        deadline = time.monotonic() + TIMEOUT_S
+            report = self._report(index, kind, placed, failures)
+            self._produce(kind, event, payload, report, deadline)
         while None in placed and not failures and time.monotonic() < deadline:
             self._producer.poll(0.05)
         if failures:
             raise failures[0]
         if None in placed:
-            raise _failed(f"no acknowledgement within {TIMEOUT_S:g} s")
+            raise _failed(f"no acknowledgement within {self._timeout:g} s")
         return [one for one in placed if one is not None]
 
     def close(self) -> None:
         """Send what is buffered."""
-        self._producer.flush(TIMEOUT_S)
+        self._producer.flush(self._timeout)
+
+    def _make_room(self, count: int) -> None:
+        """Wait, not long, until so many events fit, or nothing waits; else `Unavailable`."""
+        deadline = time.monotonic() + ROOM_S
+        while (waiting := len(self._producer)) and waiting + count > self._waiting:
+            if time.monotonic() > deadline:
+                raise Unavailable(
+                    "broker",
+                    f"{waiting} events wait for its answer and {count} more came; "
+                    f"the limit is {self._waiting}",
+                    "publish them again in a moment: none of them was sent",
+                )
+            self._producer.poll(0.05)
 
     def _produce(
         self,
@@ -101,6 +129,7 @@ class KafkaPublisher:
         event: Event,
         payload: bytes,
         report: Callable[[KafkaError | None, Message], None],
+        deadline: float,
     ) -> None:
         partition = partition_of(event.envelope.scope, self._partitions)
         headers: Any = self._signer.sign(kind, payload)
@@ -115,6 +144,8 @@ class KafkaPublisher:
                 )
                 return
             except BufferError:
+                if time.monotonic() > deadline:
+                    raise _failed(f"no room in its queue within {self._timeout:g} s") from None
                 self._producer.poll(0.05)
             except KafkaException as error:
                 raise Unavailable("broker", str(error), "check its address and settings") from error
