@@ -18,8 +18,14 @@ MAX_REPLICAS = 3
 
 
 def create(kafka: Kafka, topics: TopicNames, partitions: int) -> list[str]:
-    """Create missing topics with their settings; the names of those made."""
-    brokers = len(_metadata(kafka).brokers)
+    """Create missing topics with their settings; the names of those made.
+
+    They get as many partitions as the ledger has, if there is one.
+    """
+    known = _metadata(kafka)
+    brokers, ledger = len(known.brokers), known.topics.get(topics.ledger)
+    if ledger is not None:
+        partitions = len(ledger.partitions)
     replicas = min(MAX_REPLICAS, brokers)
     wanted = [
         NewTopic(

@@ -5,6 +5,7 @@ Rules
   believes it still owns a partition is beaten, never a fork.
 - Reading starts at the intake positions that the ledger states, whatever offsets the group holds.
   A position that the log no longer has is a gap: the worker stops and says from where to where.
+  One that the log does not have yet is an intake that was made anew: it goes on behind it if told.
 - Nothing is processed before the partition's store is open, folded to the ledger's end and settled.
 """
 
@@ -18,6 +19,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from processors.admission import Admission
+from processors.intake_anew import go_on_behind
 from projections.kafka_io import Kafka
 from projections.kafka_log import record_of
 from projections.ports import Log, LogRecord
@@ -51,12 +53,14 @@ class Worker:
         open_partition: Callable[[int], Owned],
         *,
         keep_intake: bool = False,
+        intake_anew: bool = False,
         group: str = GROUP,
     ) -> None:
         self._kafka = kafka
         self._topics = topics
         self._open_partition = open_partition
         self._keep_intake = keep_intake
+        self._intake_anew = intake_anew
         self._owned: dict[int, Owned] = {}
         self._failure: Exception | None = None
         self._stopping = False
@@ -166,8 +170,19 @@ class Worker:
 
     def _place(self, place: TopicPartition) -> TopicPartition:
         kind = self._topics.kind_of[place.topic]
-        at = self._owned[place.partition].admission.positions()[kind]
-        (start,) = self._kafka.offsets([(place.topic, place.partition)], latest=False)
+        owned = self._owned[place.partition]
+        at = owned.admission.positions()[kind]
+        if self._intake_anew and at:
+            moved = go_on_behind(owned.log, place.topic, place.partition, at)
+            log.info("going on behind the intake", topic=place.topic, at=at, moved=moved)
+        start = owned.log.start(place.topic, place.partition)
+        end = owned.log.end(place.topic, place.partition)
+        if at > end:
+            raise Unavailable(
+                f"intake {place.topic}/{place.partition}",
+                f"it ends at {end}, and the ledger goes on at {at}: it was made anew",
+                "publish again what is missing and start: mnemolog worker --intake-anew",
+            )
         if at < start:
             raise Unavailable(
                 f"intake {place.topic}/{place.partition}",
@@ -183,6 +198,14 @@ class Worker:
         for partition in partitions:
             owned = self._owned.pop(partition, None)
             if owned is not None:
-                owned.anchor()
-                owned.close()
-                log.info("partition let go", partition=partition)
+                self._let_go(partition, owned)
+
+    @staticmethod
+    def _let_go(partition: int, owned: Owned) -> None:
+        try:
+            owned.anchor()
+        except Unavailable as error:  # an anchor may lag behind: who takes over writes it
+            log.warning("let go without an anchor", partition=partition, error=str(error))
+        finally:
+            owned.close()
+        log.info("partition let go", partition=partition)

@@ -106,6 +106,12 @@ class KafkaVault:
             if stored
             else self._log.start(self._topic, self._partition)
         )
+        if stored and at > (end := self._log.end(self._topic, self._partition)):
+            raise Unavailable(
+                f"vault {self._topic}/{self._partition}",
+                f"the topic ends at {end} and was read up to {at}: it was made anew or truncated",
+                "restore the topic from a backup",
+            )
         read = False
         while records := self._log.read(self._topic, self._partition, at, 500):
             read = True

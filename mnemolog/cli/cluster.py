@@ -59,6 +59,9 @@ def worker(
     context: typer.Context,
     kafka: str | None = Kafka,
     keep_intake: bool = typer.Option(False, help="Do not drop what was admitted."),
+    intake_anew: bool = typer.Option(
+        False, help="Intake topics were made anew: go on behind them."
+    ),
     metrics_port: int | None = typer.Option(None, help="Where to tell Prometheus metrics."),
 ) -> None:
     """Admit events of the partitions that the group gives this process."""
@@ -70,6 +73,7 @@ def worker(
         asked.data,
         asked.master(),
         keep_intake=keep_intake,
+        intake_anew=intake_anew,
         metrics_port=metrics_port,
     )
 

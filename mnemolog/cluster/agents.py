@@ -44,6 +44,7 @@ class Sweep:
         self._installation = installation
         self._partitions = partitions
         self._lock = threading.Lock()
+        installation.meet_topics(partitions, directory)
         self._publisher = installation.publisher(AGENTS, partitions)
         self._followers = [
             installation.follower(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from gateway.http.server import bind, serve
 from mnemolog.anchoring import check_folded
 from mnemolog.cluster.installation import Installation, instance_directory
 from mnemolog.doors import now_micros
+from mnemolog.folding import catch_up
 from mnemolog.parts import Part
 from mnemolog.verdicts import Verdicts
 from processors import topics_admin
@@ -34,6 +36,8 @@ from schemas.principals import GATEWAY, Registry
 
 log = structlog.get_logger()
 
+SHORT_S = 30.0  # a ledger that ends too early for so long was cut
+
 
 class ClusterBackend:
     """A `gateway.backend.Backend` that follows the ledger."""
@@ -42,10 +46,12 @@ class ClusterBackend:
         self._installation = installation
         self._topics = installation.topics
         self.partitions = topics_admin.partition_count(installation.kafka, installation.topics)
+        installation.meet_topics(self.partitions, directory)
         self.hasher = installation.hasher
         self._publisher = installation.publisher(GATEWAY, self.partitions)
         self._stop = threading.Event()
         self._failure = ""
+        self._short_since: dict[int, float] = {}
         changed = threading.Condition()
         self._parts = []
         for number in range(self.partitions):
@@ -69,6 +75,9 @@ class ClusterBackend:
         while not self._stop.is_set():
             try:
                 ends = self._installation.kafka.offsets(places, latest=True)
+                for part, end in zip(self._parts, ends, strict=True):
+                    if part.damage is None:
+                        self._watch(part, end)
                 moved = [
                     part
                     for part, end in zip(self._parts, ends, strict=True)
@@ -84,6 +93,24 @@ class ClusterBackend:
                 log.warning("not following", error=str(error))
                 self._stop.wait(0.5)
 
+    def _watch(self, part: Part, end: int) -> None:
+        """Stop reads of a ledger that ends before what was folded.
+
+        Brokers that take over from each other may tell an old end for a moment; another topic under
+        the same name is told by its identity at once.
+        """
+        number, folded = part.follower.partition, part.next_offset
+        if end >= folded:
+            self._short_since.pop(number, None)
+            return
+        since = self._short_since.setdefault(number, time.monotonic())
+        detail = f"the log ends {folded - end} records before what was folded"
+        if self._installation.log(self.partitions).identity() != part.follower.log.identity():
+            part.damaged(LedgerCorrupt(number, 0, "another_log", f"{detail}: it was made anew"))
+        elif time.monotonic() - since > SHORT_S:
+            count = part.follower.checkpoint().count
+            part.damaged(LedgerCorrupt(number, count, "truncated", detail))
+
     def _follow(self, part: Part, *, first: bool = False) -> None:
         with self._following, part.stopping():
             if first:
@@ -95,7 +122,7 @@ class ClusterBackend:
     def _take_up(self, part: Part) -> None:
         """Fold on, unless the ledger is not what it was."""
         check_folded(part.follower)
-        part.follower.catch_up()
+        catch_up(part.follower)
         self._anchoring.check(part.follower)
         part.follower.destroy_leftovers()
         part.note()

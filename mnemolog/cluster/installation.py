@@ -7,8 +7,8 @@ theirs from the ledger, so losing one loses nothing.
 
 from __future__ import annotations
 
-import fcntl
 import os
+import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +16,9 @@ from functools import cached_property
 from pathlib import Path
 
 from mnemolog.anchoring import Anchoring
+from mnemolog.cluster.met import meet
+from mnemolog.data_directory import take
+from mnemolog.folding import open_projection
 from mnemolog.parts import Turnstile
 from processors import topics_admin
 from processors.admission import Rules
@@ -27,7 +30,6 @@ from projections.kafka_checkpoints import KafkaCheckpoints
 from projections.kafka_io import Kafka, KafkaSettings
 from projections.kafka_log import KafkaLog
 from projections.kafka_vault import KafkaVault
-from projections.kv_rocks import RocksStore
 from schemas.checkpoints import CheckpointKey
 from schemas.codec import Codec
 from schemas.errors import Unavailable
@@ -87,6 +89,10 @@ class Installation:
             self.writing_codec,
         )
 
+    def meet_topics(self, partitions: int, directory: Path, *, intake_anew: bool = False) -> None:
+        """Refuse topics that are not the ones an instance directory was made from."""
+        meet(self.kafka, self.topics, partitions, directory, intake_anew=intake_anew)
+
     def log(self, partitions: int) -> KafkaLog:
         """A log for one thread."""
         return KafkaLog(self.kafka, partitions, self.topics.ledger)
@@ -95,17 +101,20 @@ class Installation:
         self, number: int, partitions: int, directory: Path, *, lock: threading.RLock, writer: bool
     ) -> Follower:
         """A follower of one partition with stores of its own."""
+        own = directory / f"p{number}"
+        known = own.exists()
+        rebuild = f"type: rm -r {shlex.quote(str(own))}; the next start rebuilds it from the ledger"
         reading = self.log(partitions)
         vault = KafkaVault(
             self.kafka,
             self.log(partitions),
             self.topics.keys,
             number,
-            RocksStore(directory / f"p{number}" / "vault"),
+            open_projection(own / "vault", rebuild, known=known),
             self.master.derive("record-keys"),
             publish=writer,
         )
-        store = RocksStore(directory / f"p{number}" / "state")
+        store = open_projection(own / "state", rebuild, known=known)
         return Follower(
             number, reading, self.topics.ledger, Turnstile(store, lock), vault, self.hasher
         )
@@ -134,13 +143,15 @@ def instance_directory(data: Path, role: str) -> Iterator[Path]:
     """The first directory of a role that no other process holds; locked until the end."""
     for number in range(INSTANCES):
         directory = data / f"{role}-{number}"
-        directory.mkdir(parents=True, exist_ok=True)
-        handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            directory.mkdir(parents=True, exist_ok=True)
+            handle = take(directory / "lock")
         except BlockingIOError:
-            os.close(handle)
             continue
+        except OSError as error:
+            raise Unavailable(
+                "data", f"cannot make {directory}: {error.strerror}", f"make {data} writable"
+            ) from error
         try:
             yield directory
         finally:

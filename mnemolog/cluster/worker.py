@@ -13,6 +13,7 @@ from prometheus_client import Counter, start_http_server
 from mnemolog.anchoring import check_folded
 from mnemolog.cluster.installation import Installation, instance_directory
 from mnemolog.doors import now_micros
+from mnemolog.folding import catch_up
 from processors import topics_admin
 from processors.admission import Admission
 from processors.worker import Owned, Worker
@@ -32,12 +33,14 @@ def make_worker(
     directory: Path,
     *,
     keep_intake: bool = False,
+    intake_anew: bool = False,
     clock: Callable[[], int] = now_micros,
     key_source: KeySource | None = None,
 ) -> Worker:
     """A worker over an instance directory."""
     kafka, topics = installation.kafka, installation.topics
     partitions = topics_admin.partition_count(kafka, topics)
+    installation.meet_topics(partitions, directory, intake_anew=intake_anew)
     drawn = key_source or RandomKeys()
 
     def open_partition(number: int) -> Owned:
@@ -65,7 +68,7 @@ def make_worker(
 
         try:
             check_folded(follower)
-            follower.catch_up()
+            catch_up(follower)
             anchoring.check(follower)
         except BaseException:
             close()
@@ -73,18 +76,26 @@ def make_worker(
         follower.on_receipts = trigger
         return Owned(admission, follower.log, lambda: anchoring.write([follower]), close)
 
-    return Worker(kafka, topics, open_partition, keep_intake=keep_intake)
+    return Worker(kafka, topics, open_partition, keep_intake=keep_intake, intake_anew=intake_anew)
 
 
 def run_worker(
-    bootstrap: str, data: Path, master: MasterKey, *, keep_intake: bool, metrics_port: int | None
+    bootstrap: str,
+    data: Path,
+    master: MasterKey,
+    *,
+    keep_intake: bool,
+    intake_anew: bool,
+    metrics_port: int | None,
 ) -> None:
     """Admit until SIGINT or SIGTERM; with a port, Prometheus metrics there."""
     if metrics_port is not None:
         start_http_server(metrics_port)
     installation = Installation(bootstrap, data, master)
     with instance_directory(data, "worker") as directory:
-        worker = make_worker(installation, directory, keep_intake=keep_intake)
+        worker = make_worker(
+            installation, directory, keep_intake=keep_intake, intake_anew=intake_anew
+        )
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: worker.stop())
         log.info("worker started", broker=bootstrap, directory=str(directory))
