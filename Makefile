@@ -17,8 +17,8 @@ CHAOS = --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 \
   --generate-hashes --no-header --no-annotate --quiet
 
-.PHONY: help setup demo demo-kafka test test-fast lint types fmt bench bench-counts verify mutants chaos \
-        kafka-up kafka-down lock clean
+.PHONY: help setup demo demo-kafka test test-fast lint types fmt bench bench-counts verify mutants \
+        chaos kafka-up kafka-down lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

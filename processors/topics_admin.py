@@ -10,7 +10,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
-from projections.kafka_io import TIMEOUT, Kafka
+from projections.kafka_io import ATTEMPT, TIMEOUT, Kafka
 from schemas.errors import Unavailable
 from schemas.topics import TopicNames, differences
 
@@ -100,14 +100,15 @@ def check(kafka: Kafka, topics: TopicNames) -> list[str]:
         ]
     count = counts[topics.ledger]
     resources = {topic.name: ConfigResource(ResourceType.TOPIC, topic.name) for topic in expected}
-    found = kafka.admin.describe_configs(list(resources.values()), request_timeout=TIMEOUT)
+
+    def ask() -> dict[str, dict[str, Any]]:
+        asked = kafka.admin.describe_configs(list(resources.values()), request_timeout=ATTEMPT)
+        return {name: asked[resource].result() for name, resource in resources.items()}
+
+    found = kafka.patiently(ask)
     wrong: list[str] = []
     for topic in expected:
-        try:
-            entries: dict[str, Any] = found[resources[topic.name]].result()
-        except KafkaException as error:
-            raise kafka.unavailable(error) from error
-        actual = {name: str(entry.value) for name, entry in entries.items()}
+        actual = {name: str(entry.value) for name, entry in found[topic.name].items()}
         wrong += differences(topic, actual, (counts[topic.name], count))
     return wrong
 

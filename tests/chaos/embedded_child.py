@@ -6,7 +6,6 @@ aside for the reference model. The schedule is left out: the histories' times ar
 
 from __future__ import annotations
 
-import logging
 import pickle
 import threading
 import time
@@ -15,12 +14,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import structlog
-
 from mnemolog.data_directory import DataDirectory
 from projections.ports import LogRecord
 from schemas.entry import parse_entry
 from schemas.master import MasterKey
+from tests.crash.child import only_errors
 from tests.crash.embedded_child import TOPICS, Told, fit
 from tests.crash.feed import Feed, unanswered
 from tests.crash.fuse import Fuse
@@ -45,8 +43,7 @@ class Unscheduled(Told):
 
 def main(place: Place, feed: tuple[int, ...], point: str, n: int, told: Connection) -> None:
     """Serve commands until the pipe ends, or the fuse burns."""
-    quiet = structlog.make_filtering_bound_logger(logging.ERROR)  # the faults are told elsewhere
-    structlog.configure(wrapper_class=quiet)
+    only_errors()  # the faults are told elsewhere
     env = {"XDG_STATE_HOME": str(place.state_home)}
     directory, master = DataDirectory(place.data, env), MasterKey.load(place.data, env)
     fit(Fuse(point, n), directory, lambda log: _keep_dropped(log, place.dropped))

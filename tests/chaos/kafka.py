@@ -22,17 +22,25 @@ from mnemolog.cluster import create_topics
 from tests.broker import start_local
 from tests.chaos.world import Fault, Stretch
 from tests.cluster.conftest import PARTITIONS, Cluster
+from tests.crash.child import only_errors
 from tests.crash.cluster_child import POINTS, Plan
 from tests.crash.feed import Feed
 from tests.crash.installed import Installed
 
 GROUPS = ("a", "b")
+ENDS = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last: told to end before it had begun
+
+
+def _quiet(group: str, point: str = "", n: int = 1, sent: int = signal.SIGKILL) -> Plan:
+    """A worker that logs errors only: the faults are told elsewhere."""
+    return Plan(group, point, n, sent, quiet=True)
 
 
 class KafkaWorld:
     """One broker, one installation, and the workers that are left of those that were started."""
 
     def __init__(self, path: Path, feed: tuple[int, ...], stack: ExitStack) -> None:
+        only_errors()
         self._kafka, bootstrap = start_local(stack, path / "kafka")
         os.environ["MNEMOLOG_TOPIC_PREFIX"] = f"chaos-{uuid.uuid4().hex[:8]}"
         create_topics(bootstrap, PARTITIONS)
@@ -68,12 +76,12 @@ class KafkaWorld:
             worker.terminate()
         for worker in self._workers:
             worker.join(60)
-            if worker.exitcode not in (0, -signal.SIGKILL):
+            if worker.exitcode not in ENDS:
                 return [f"a worker ended with {worker.exitcode}", *self._installed.failures()]
         self._workers.clear()
         self._rounds += 1
         try:
-            self._installed.finish(Plan(f"last-{self._rounds}"))
+            self._installed.finish(_quiet(f"last-{self._rounds}"))
             return self._installed.wrong()
         except AssertionError as error:
             return [str(error)]
@@ -100,13 +108,13 @@ class KafkaWorld:
         return f"{after * 1000:.0f} ms after the call"
 
     def _die_at_a_point(self, rng: random.Random, stretch: Stretch) -> str:
-        plan = Plan(rng.choice(GROUPS), rng.choice(POINTS), rng.randint(1, 5))
+        plan = _quiet(rng.choice(GROUPS), rng.choice(POINTS), rng.randint(1, 5))
         self._workers.append(self._installed.worker(plan))
         self._publish(stretch)
         return f"passing {plan.n} of {plan.point}"
 
     def _stop_at_a_point(self, rng: random.Random, stretch: Stretch) -> str:
-        plan = Plan(rng.choice(GROUPS), rng.choice(POINTS), rng.randint(1, 3), signal.SIGSTOP)
+        plan = _quiet(rng.choice(GROUPS), rng.choice(POINTS), rng.randint(1, 3), signal.SIGSTOP)
         self._frozen.append(self._installed.worker(plan))
         self._publish(stretch)
         return f"passing {plan.n} of {plan.point}"
@@ -127,7 +135,7 @@ class KafkaWorld:
 
     def _start(self, rng: random.Random, stretch: Stretch) -> str:
         group = rng.choice(GROUPS)
-        self._workers.append(self._installed.worker(Plan(group)))
+        self._workers.append(self._installed.worker(_quiet(group)))
         self._publish(stretch)
         return f"in group {group}"
 
@@ -153,7 +161,9 @@ class KafkaWorld:
         return lost
 
     def _redeliver(self, rng: random.Random, stretch: Stretch) -> str:
-        self._workers.append(self._installed.worker(Plan(rng.choice(GROUPS), twice=True)))
+        self._workers.append(
+            self._installed.worker(_quiet(rng.choice(GROUPS))._replace(twice=True))
+        )
         self._publish(stretch)
         return "every batch"
 
@@ -189,7 +199,7 @@ class KafkaWorld:
         """At least one worker runs; those that died at their points are forgotten."""
         self._workers = [worker for worker in self._workers if worker.is_alive()]
         if not self._workers:
-            self._workers.append(self._installed.ready(Plan(rng.choice(GROUPS))))
+            self._workers.append(self._installed.ready(_quiet(rng.choice(GROUPS))))
 
     def _wake_all(self) -> None:
         for worker in self._frozen:

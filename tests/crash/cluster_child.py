@@ -24,6 +24,7 @@ from processors.worker import GROUP
 from projections.kafka_io import Kafka, Sent
 from projections.ports import Headers
 from schemas.master import MasterKey
+from tests.crash.child import only_errors
 from tests.crash.feed import callers
 from tests.crash.fuse import Fuse, fused
 
@@ -43,7 +44,8 @@ POINTS = (
 class Plan(NamedTuple):
     """A worker: its consumer group, and where (the n-th time) it sends itself which signal.
 
-    With `twice`, its consumer is given every batch again, before the next one.
+    With `twice`, its consumer is given every batch again, before the next one; `quiet`, it logs
+    errors alone.
     """
 
     group: str
@@ -52,6 +54,7 @@ class Plan(NamedTuple):
     sent: int = signal.SIGKILL
     keep_intake: bool = True
     twice: bool = False
+    quiet: bool = False
 
 
 class Told(Installation):
@@ -142,6 +145,8 @@ class _Watched:
 def main(bootstrap: str, data: Path, prefix: str, plan: Plan) -> None:
     """Admit until SIGTERM, or until the fuse burns; the pid and `.ready` say when it can."""
     os.environ["MNEMOLOG_TOPIC_PREFIX"] = prefix
+    if plan.quiet:
+        only_errors()
     told = data / f"{plan.group}-{os.getpid()}.ready"
     fit(Fuse(plan.point, plan.n, plan.sent), plan, told)
     try:
