@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from gateway.http import problems
 from gateway.http.auth import RegistrySource
-from gateway.http.limits import IN_FLIGHT, BodyLimit, InFlight
+from gateway.http.limits import BODY_S, IN_FLIGHT, BodyLimit, InFlight
 from gateway.http.metrics import Metrics, Observed
 from gateway.http.openapi import describe
 from gateway.http.routes_events import events
@@ -28,8 +28,12 @@ def create_app(
     registry: RegistrySource,
     clock: Callable[[], int],
     in_flight: int = IN_FLIGHT,
+    body_seconds: float = BODY_S,
 ) -> FastAPI:
-    """The HTTP door of one process; `clock` in µs, `in_flight` the calls answered at once."""
+    """The HTTP door of one process; `clock` in µs.
+
+    `in_flight`: calls answered at once; `body_seconds`: until a request's body must be there.
+    """
     app = FastAPI(
         title="mnemolog",
         version="1",
@@ -44,7 +48,7 @@ def create_app(
     metrics = Metrics()
     problems.install(app)
     app.add_middleware(InFlight, limit=in_flight)
-    app.add_middleware(BodyLimit, limit=REQUEST_BYTES)
+    app.add_middleware(BodyLimit, limit=REQUEST_BYTES, seconds=body_seconds)
     app.add_middleware(Observed, metrics=metrics)
     for router in (
         events(application, clock, metrics),

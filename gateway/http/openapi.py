@@ -25,12 +25,13 @@ REF = "#/components/schemas/{model}"
 BODIES = (RecallBody, ReleaseBody, VerifyReleaseBody, VerifyBody, Problem)
 
 READ = (401, 403, 422, 429, 503)
-WITH_BODY = (401, 403, 413, 422, 429, 503)
+WITH_BODY = (401, 403, 408, 413, 422, 429, 503)
 
 _REFUSALS: dict[int, tuple[str, str, str]] = {
     401: ("unknown_key", "the request carries no API key that is known here", "send one"),
     403: ("not_granted", "this key has no grant for that scope and role", "ask an operator"),
     404: ("unknown_event", "no event of this id has been decided in this scope", "check the id"),
+    408: ("request_timeout", "7 bytes of the body came in 60 s, and it went on", "send it at once"),
     409: ("head_changed", "the scope moved while the claims were judged", "ask again"),
     413: ("request_too_large", "the request body has 9000000 bytes", "send it in parts"),
     422: ("missing_field", "a required field is missing", "add it"),

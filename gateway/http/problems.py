@@ -24,8 +24,8 @@ SEE_DOCS = "see /docs for the calls there are and what each takes"
 
 _TITLES = {
     400: "Bad request", 401: "Unknown key", 403: "Not granted", 404: "Not found",
-    405: "Method not allowed", 409: "Conflict", 413: "Too large", 422: "Cannot be taken",
-    429: "Too many requests", 500: "Internal error", 503: "Unavailable",
+    405: "Method not allowed", 408: "Too slow", 409: "Conflict", 413: "Too large",
+    422: "Cannot be taken", 429: "Too many requests", 500: "Internal error", 503: "Unavailable",
 }  # fmt: skip
 
 

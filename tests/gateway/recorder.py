@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from gateway.http import examples
 from gateway.http.app import create_app
-from gateway.http.limits import IN_FLIGHT
+from gateway.http.limits import BODY_S, IN_FLIGHT
 from gateway.requests import Filters, RecallQuery, ReleaseQuery
 from projections.claims import Claim
 from schemas import answers
@@ -180,9 +180,9 @@ REGISTRY = Registry(
 class Door:
     """An app over a recorder, and a client that has a key."""
 
-    def __init__(self, in_flight: int = IN_FLIGHT) -> None:
+    def __init__(self, in_flight: int = IN_FLIGHT, body_seconds: float = BODY_S) -> None:
         self.port = Recorder()
-        self.app = create_app(self.port, lambda: REGISTRY, lambda: NOW, in_flight)
+        self.app = create_app(self.port, lambda: REGISTRY, lambda: NOW, in_flight, body_seconds)
         self.client = TestClient(self.app)
 
     def call(self, method: str, path: str, key: str = READERS_KEY, **options: Any) -> Any:
