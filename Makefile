@@ -18,7 +18,7 @@ COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11
   --generate-hashes --no-header --no-annotate --quiet
 
 .PHONY: help setup demo demo-kafka test test-fast lint types fmt bench bench-counts verify mutants \
-        chaos kafka-up kafka-down lock clean
+        chaos fuzz release-schemas kafka-up kafka-down lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ verify: $(STAMP) ## Check the ledger in $MNEMOLOG_DATA or ./mnemolog-data
 
 mutants: $(STAMP) ## Break each clause of the contract and see a test fail
 	$(BIN)/python -m tests.mutants $(ARGS)
+
+fuzz: $(STAMP) ## Damaged input against codec, ledger entries and bodies (SEED=… SECONDS=60)
+	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 release-schemas: $(STAMP) ## Keep the current Avro schemas as those of their version
 	$(BIN)/python -m schemas.released

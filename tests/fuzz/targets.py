@@ -1,10 +1,12 @@
 """What is fuzzed: each target makes one input from a seeded source and holds its promise to it.
 
 - `frame`: a damaged frame of any kind, in either encoding, decodes to an event or to `Undecodable`
-  with a known code; an event is valid or `InvalidEvent`, and is written and read again unchanged.
+  with a known code; an event is valid or `InvalidEvent`, and is written and read again unchanged;
+  a frame with a byte more or a byte less is none.
 - `schema`: the same of records of a registry's schema that nobody of us wrote.
 - `record`: an intake record with a true signature is received or refused, never an exception.
-- `entry`: a damaged ledger entry, its hash made good or not, is the entry or `MalformedEntry`.
+- `entry`: a damaged ledger entry, its hash made good or not, is that entry, of known kinds and
+  reasons, or `MalformedEntry`.
 - `body`: a damaged body, sealed again or not, is a body or `LedgerCorrupt`.
 
 Any other exception is a fault, and so is an input that takes longer than `SLOW_S`.
@@ -29,7 +31,7 @@ from schemas.codec import Codec
 from schemas.entry import Entry, MalformedEntry, make_entry, parse_entry
 from schemas.errors import InvalidEvent, LedgerCorrupt, Undecodable
 from schemas.events import Event
-from schemas.kinds import Kind
+from schemas.kinds import Decision, Kind, Reason
 from schemas.sealing import RecordKey, seal
 from schemas.signing import HmacSigner
 from schemas.validate import check
@@ -83,6 +85,15 @@ def entries() -> tuple[bytes, ...]:
     return tuple(bytes.fromhex(entry) for one in golden().values() for entry in one["ledger"])
 
 
+@cache
+def _prepare() -> None:
+    """Whatever is made once is made before the time of a case counts."""
+    codec = Codec()
+    for kind, event in seeds():
+        codec.decode(kind, codec.encode(kind, event))
+    assert entries()
+
+
 def frame(rng: Random) -> None:
     """See the module."""
     kind, event = rng.choice(seeds())
@@ -105,17 +116,25 @@ def schema(rng: Random) -> None:
 
 
 def _decoded(codec: Codec, kind: Kind, raw: bytes) -> None:
-    try:
-        event = codec.decode(kind, raw)
-    except Undecodable as error:
-        _hold(error.code in CODES and bool(error.detail), error)
+    event = _event(codec, kind, raw)
+    if event is None:
         return
+    assert _event(codec, kind, raw + b"\x00") is None
+    assert _event(codec, kind, raw[:-1]) is None
     try:
         check(kind, event)
     except InvalidEvent as error:
         _hold(bool(error.fault.remedy), error)
         return
     assert Codec().decode(kind, Codec().encode(kind, event)) == event
+
+
+def _event(codec: Codec, kind: Kind, raw: bytes) -> Event | None:
+    try:
+        return codec.decode(kind, raw)
+    except Undecodable as error:
+        _hold(error.code in CODES and bool(error.detail), error)
+        return None
 
 
 def record(rng: Random) -> None:
@@ -144,6 +163,9 @@ def entry(rng: Random) -> None:
         _hold(bool(str(error)), error)
         return
     assert found.stored == raw
+    header = found.header
+    words = Kind(header.kind), Decision(header.decision), Reason(header.reason)
+    assert words == (header.kind, header.decision, header.reason)
 
 
 def body(rng: Random) -> None:
@@ -185,6 +207,7 @@ def _hold(promise: bool, error: Exception) -> None:
 def run(target: str, case: str) -> None:
     """One case of a target, named by any text: the same input for the same text."""
     rng = Random(f"{target} {case}")
+    _prepare()
     started = time.monotonic()
     TARGETS[target](rng)
     seconds = time.monotonic() - started
