@@ -86,7 +86,7 @@ def entries() -> tuple[bytes, ...]:
 
 
 @cache
-def _prepare() -> None:
+def prepare() -> None:
     """Whatever is made once is made before the time of a case counts."""
     codec = Codec()
     for kind, event in seeds():
@@ -207,7 +207,7 @@ def _hold(promise: bool, error: Exception) -> None:
 def run(target: str, case: str) -> None:
     """One case of a target, named by any text: the same input for the same text."""
     rng = Random(f"{target} {case}")
-    _prepare()
+    prepare()
     started = time.monotonic()
     TARGETS[target](rng)
     seconds = time.monotonic() - started

@@ -6,9 +6,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.targets import TARGETS, run
+from tests.fuzz.targets import TARGETS, prepare, run
 
 CASES = 400
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prepared() -> None:
+    """The events to damage are generated before any case is."""
+    prepare()
 
 
 @pytest.mark.parametrize("target", TARGETS)
