@@ -27,6 +27,7 @@ from mnemolog.folding import catch_up, open_projection
 from mnemolog.parts import RECENT, Part, Turnstile
 from mnemolog.verdicts import Verdicts
 from processors.admission import Admission, Rules
+from processors.apart import Apart
 from processors.due import due_controls
 from processors.verify import verify_partitions
 from projections.anchors import FileAnchors
@@ -146,6 +147,13 @@ class Embedded:
         self.vault = RocksVault(path / "vault", master.derive("record-keys"), create=fresh)
         self._held.callback(self.vault.close)
         directory.mark_opened()
+        self._apart = Apart(
+            path / "log",
+            self.partitions,
+            self.topics.ledger,
+            path / "vault",
+            master.derive("record-keys"),
+        )
         self.anchoring = Anchoring(
             *(
                 FileAnchors(at, master.derive("anchors"), manifest.id)
@@ -318,6 +326,7 @@ class Embedded:
                 policy=self.policy(),
                 remembered=self.anchoring.remembered,
                 against=() if against is None else (against,),
+                apart=self._apart,
             )
             return self._verdicts.settle(found, self._parts, deep, self._take_up)
 

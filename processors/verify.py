@@ -8,29 +8,29 @@ the store says that it folded. `deep` also opens every body, checks each witness
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from processors.anchored import forked, memory_flaws, missed_by, newest, scope_flaw
+from processors.apart import WORTH_IT, Apart
 from processors.chain import Chain, Flaw
-from processors.verify_bodies import Bodies
-from processors.verify_rows import compare
+from processors.ledger_reading import Reading, read_ledger
+from processors.verify_rows import Rows, compare
 from projections import keys
 from projections.follower import Follower
-from projections.ports import Anchor, Anchors, LogRecord
+from projections.ports import Anchor, Anchors
 from schemas.answers import Checkpoint, Finding, PartitionHead, Verification
 from schemas.errors import LedgerCorrupt, StoreDamaged
 from schemas.policy import Policy
 
-BATCH = 1000
-
 
 class _Partition:
-    """One partition's ledger being read, and what was found."""
+    """One partition's ledger that was read, and what was found."""
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: Follower, chain: Chain) -> None:
         self.follower = follower
         self.partition = follower.partition
-        self.chain = Chain(follower.partition)
+        self.chain = chain
         self.damage: list[Finding] = []
         self.notices: list[Finding] = []
 
@@ -44,29 +44,6 @@ class _Partition:
             Finding(partition=self.partition, sequence=sequence, what=what, detail=detail)
         )
 
-    def winners(self) -> Iterator[list[LogRecord]]:
-        """The records that extend the chain, in batches; ends at damage that breaks it."""
-        chain = self.chain
-        start = self.follower.log.start(self.follower.ledger, self.partition)
-        if start > 0:
-            chain.flaws.append(Flaw(0, "truncated", f"the ledger's first {start} records are gone"))
-            chain.broken = True
-            return
-        for records in self._batches(0):
-            yield [record for record in records if not chain.broken and chain.extend(record)]
-            if chain.broken:
-                return
-
-    def rest(self) -> Iterator[LogRecord]:
-        """The records after the one that broke the chain."""
-        return (record for records in self._batches(self.chain.broke_at + 1) for record in records)
-
-    def _batches(self, at: int) -> Iterator[list[LogRecord]]:
-        log, ledger = self.follower.log, self.follower.ledger
-        while records := log.read(ledger, self.partition, at, BATCH):
-            yield records
-            at = records[-1].offset + 1
-
 
 def verify_partitions(
     followers: Sequence[Follower],
@@ -76,15 +53,23 @@ def verify_partitions(
     policy: Policy | None = None,
     remembered: Anchors | None = None,
     against: Sequence[Checkpoint] = (),
+    apart: Apart | None = None,
 ) -> Verification:
     """Check every partition; `deep` as the module says. Writes nothing.
 
-    `against`: checkpoints that are known to be this installation's.
+    `against`: checkpoints that are known to be this installation's. `apart`: starts a second
+    process, where the ledger is large enough for it.
     """
-    walks = [
-        _verify(follower, anchors, remembered, policy or Policy() if deep else None)
-        for follower in followers
-    ]
+    rules = policy or Policy()
+    readings, rows = _read(followers, deep, rules, apart)
+    walks = []
+    for follower in followers:
+        number = follower.partition
+        reading = readings.get(number) or _reading(follower, deep)
+        walk = _verify(follower, reading, anchors, remembered)
+        if deep and not _unreadable(reading):
+            _tell_rows(walk, rows.get(number) or compare(follower, rules))
+        walks.append(walk)
     for walk in walks:
         identity = walk.follower.log.identity()
         for checkpoint in against:
@@ -103,19 +88,40 @@ def verify_partitions(
     )
 
 
+def _read(
+    followers: Sequence[Follower], deep: bool, policy: Policy, apart: Apart | None
+) -> tuple[dict[int, Reading], dict[int, Rows]]:
+    """What two processes find out at once: one reads ledgers, the other reads some or folds."""
+    entries = sum(one.log.end(one.ledger, one.partition) for one in followers)
+    if apart is None or entries < WORTH_IT or (os.cpu_count() or 1) < 2:
+        return {}, {}
+    theirs = [one.partition for one in (followers if deep else followers[1::2])]
+    readings: dict[int, Reading] = {}
+    rows: dict[int, Rows] = {}
+    with apart.reading(theirs, bodies=deep) as helper:
+        for follower in followers:
+            if deep:
+                rows[follower.partition] = compare(follower, policy)
+            elif follower.partition not in theirs:
+                readings[follower.partition] = _reading(follower, deep)
+        return readings | helper.result(), rows
+
+
+def _reading(follower: Follower, deep: bool) -> Reading:
+    vault = follower.vault if deep else None
+    return read_ledger(follower.partition, follower.log, follower.ledger, vault)
+
+
+def _unreadable(reading: Reading) -> bool:
+    """Whether the ledger cannot be folded to its end, so that its rows prove nothing."""
+    return reading.chain.broken or any(flaw.what != "witness" for flaw in reading.bodies)
+
+
 def _verify(
-    follower: Follower, anchors: Anchors, remembered: Anchors | None, deep: Policy | None
+    follower: Follower, reading: Reading, anchors: Anchors, remembered: Anchors | None
 ) -> _Partition:
-    walk = _Partition(follower)
-    chain = walk.chain
-    bodies = None
-    if deep is not None:
-        bodies = Bodies(walk.partition, follower.log, follower.ledger, follower.vault)
-    for records in walk.winners():
-        if bodies is not None:
-            bodies.take(records)
-    if chain.broken:
-        chain.explain(walk.rest())
+    chain = reading.chain
+    walk = _Partition(follower, chain)
     walk.found(chain.flaws)
     if chain.ignored:
         resent = sum(one.resent for one in chain.ignored)
@@ -126,15 +132,14 @@ def _verify(
         _check_store(walk, heads)
     except StoreDamaged as error:
         walk.found([Flaw(None, "projection", error.detail)])
-    if bodies is not None and deep is not None:
-        unread = list(bodies.flaws())
-        walk.found(unread)
-        if not chain.broken and not unread:
-            flaws, notices = compare(follower, chain.count, deep)
-            walk.found(flaws)
-            for flaw in notices:
-                walk.notice(flaw.what, flaw.detail, flaw.sequence)
+    walk.found(reading.bodies)
     return walk
+
+
+def _tell_rows(walk: _Partition, rows: Rows) -> None:
+    walk.found(rows.flaws)
+    for flaw in rows.notices:
+        walk.notice(flaw.what, flaw.detail, flaw.sequence)
 
 
 def _check_anchors(

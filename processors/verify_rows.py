@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from processors.chain import Flaw
 from projections import keys
@@ -23,7 +24,7 @@ from projections.state import StoreReader
 from projections.support import EVERYTHING
 from projections.view import Group
 from schemas.entry import NONE16
-from schemas.errors import LedgerCorrupt, StoreDamaged
+from schemas.errors import LedgerCorrupt, StoreDamaged, Unavailable
 from schemas.policy import Policy
 
 BATCH = 1000
@@ -31,22 +32,33 @@ IN_MEMORY = 50_000  # entries of a partition, about 2 KB each
 _END = (b"\xff" * 64, b"")  # beyond every key
 
 
-def compare(live: Follower, count: int, policy: Policy) -> tuple[list[Flaw], list[Flaw]]:
-    """(rows that differ, supersessions that are not valid: a notice) of a ledger of `count`."""
+class Rows(NamedTuple):
+    """Rows that differ from a fresh fold's, and supersessions that are not valid: a notice."""
+
+    flaws: list[Flaw]
+    notices: list[Flaw]
+
+
+def compare(live: Follower, policy: Policy) -> Rows:
+    """Fold a partition's ledger anew and compare. A flaw where it cannot be folded to its end."""
     vault = _NoErasure(live)
     there, over = _stored(live.store)
-    with _fresh_store(count) as store:
+    with _fresh_store(live.log.end(live.ledger, live.partition)) as store:
         checked = over(store)
         fresh = Follower(live.partition, live.log, live.ledger, checked, vault, live.hasher)
         try:
             fresh.catch_up(limit=_folded_to(live))
         except LedgerCorrupt as error:
-            return [Flaw(error.sequence, error.what, error.detail)], []
+            return Rows([Flaw(error.sequence, error.what, error.detail)], [])
+        except Unavailable as error:
+            if error.part != "vault":
+                raise
+            return Rows([Flaw(None, "key", error.detail)], [])
         flaws = [
             Flaw(None, "projection", f"row {key[:1].decode()} {key[1:].hex()} is {state}")
             for key, state in differences(store, there)
         ]
-        return flaws, list(_invalid_edges(checked, policy))
+        return Rows(flaws, list(_invalid_edges(checked, policy)))
 
 
 def _folded_to(live: Follower) -> int | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rocksdict import DbClosedError, Rdict, RdictIter, ReadOptions, WriteBatch, WriteOptions
 
-from projections.rocks import LAYOUT, bounded, open_rocks, unusable
+from projections.rocks import LAYOUT, bounded, open_rocks, open_to_read, unusable
 from schemas.errors import Unavailable
 
 
@@ -15,15 +15,23 @@ class RocksStore:
     """A `KeyValueStore` on disk; scans read one consistent state.
 
     `layout` is that of its rows, `rebuild` what to type where they can be rebuilt (else ""): see
-    `projections.rocks`.
+    `projections.rocks`. With `read_only` another process may hold it: what it has on disk now.
     """
 
     def __init__(
-        self, path: Path, *, create: bool = True, layout: int = LAYOUT, rebuild: str = ""
+        self,
+        path: Path,
+        *,
+        create: bool = True,
+        layout: int = LAYOUT,
+        rebuild: str = "",
+        read_only: bool = False,
     ) -> None:
         self._path = path
         self._rebuild = rebuild
-        self._db: Rdict = open_rocks(path, create, layout, rebuild)
+        self._db: Rdict = (
+            open_to_read(path) if read_only else open_rocks(path, create, layout, rebuild)
+        )
         self._open = True
         self._synced = WriteOptions()
         self._synced.sync = True

@@ -79,11 +79,12 @@ class RocksLog:
         *,
         create: bool = True,
         sync: bool = True,
+        read_only: bool = False,
     ) -> None:
         self.partitions = partitions
         self._clock_ms = clock_ms
         self._sync = sync
-        self._store = RocksStore(path, create=create)
+        self._store = RocksStore(path, create=create, read_only=read_only)
         self._changed = threading.Condition()
         self._open = True
         self._topics: dict[str, int] = {

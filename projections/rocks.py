@@ -86,6 +86,14 @@ def open_rocks(path: Path, create: bool, layout: int, rebuild: str) -> Rdict:
     return database
 
 
+def open_to_read(path: Path) -> Rdict:
+    """A store as it is on disk now, also beside the process that holds it."""
+    try:
+        return Rdict(str(path), options(), access_type=AccessType.read_only())
+    except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+        raise unusable(path, str(error), "") from error
+
+
 def look_into(path: Path, layout: int = LAYOUT, rebuild: str = "") -> None:
     """Open a store that nobody holds without writing to it; raises as opening it would."""
     try:
