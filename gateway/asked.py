@@ -13,6 +13,7 @@ from projections.rows import HeadRow, SubjectRow
 from projections.state import Reader
 from projections.support import Horizon, audit_horizon, public_horizon
 from schemas import answers
+from schemas.errors import StoreDamaged
 from schemas.policy import Policy
 from schemas.times import format_instant
 
@@ -29,6 +30,8 @@ class ScopeHead(msgspec.Struct, frozen=True):
 def scope_head(reader: Reader, scope16: bytes, subject16: bytes) -> ScopeHead:
     """A scope's head: its own entries and its subject's barriers, whichever came last."""
     head: HeadRow = reader.head(scope16)
+    if not head.count and reader.document(scope16, 0) is not None:
+        raise StoreDamaged(f"head of scope {scope16.hex()}")
     subject: SubjectRow = reader.subject(subject16)
     count = head.count + len(subject.barriers)
     if subject.sequence > head.sequence:

@@ -23,7 +23,7 @@ from gateway.backend import Published, Reach
 from mnemolog.anchoring import Anchoring, check_folded
 from mnemolog.backlog import Backlog
 from mnemolog.data_directory import DataDirectory
-from mnemolog.folding import catch_up, open_projection
+from mnemolog.folding import catch_up, open_state
 from mnemolog.parts import RECENT, Part, Turnstile
 from mnemolog.verdicts import Verdicts
 from processors.admission import Admission, Rules
@@ -137,6 +137,7 @@ class Embedded:
         self._policy_path = path / "policy.toml"
         self._policy = load_policy(self._policy_path)
         self._policy_stamp = _stamp(self._policy_path)
+        self._master = master
         self._gateway_signer = built_in_signer(master, GATEWAY)
         self._agents_signer = built_in_signer(master, AGENTS)
         fresh = not directory.opened
@@ -169,7 +170,7 @@ class Embedded:
         for number in range(self.partitions):
             lock = threading.RLock()
             at = generation / f"p{number}"
-            store = open_projection(at, directory.rebuild, known=not fresh)
+            store = open_state(at, directory.rebuild, master, number, known=not fresh)
             admission = self._admission(number, Turnstile(store, lock))
             part = _Admitting(admission.follower, admission, lock, self._changed)
             self._held.callback(part.close)
@@ -351,7 +352,7 @@ class Embedded:
         shutil.rmtree(new, ignore_errors=True)
         rebuild = self._directory.rebuild
         stores = [
-            open_projection(new / f"p{number}", rebuild, known=False)
+            open_state(new / f"p{number}", rebuild, self._master, number, known=False)
             for number in range(self.partitions)
         ]
         try:

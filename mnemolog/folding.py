@@ -13,9 +13,11 @@ from pathlib import Path
 
 import structlog
 
+from projections.checked import CheckedStore
 from projections.follower import Follower
 from projections.kv_rocks import RocksStore
 from projections.rocks import PROJECTION_LAYOUT
+from schemas.master import MasterKey
 
 log = structlog.get_logger()
 
@@ -31,6 +33,14 @@ def open_projection(path: Path, rebuild: str, *, known: bool) -> RocksStore:
     if known and not path.exists():
         log.warning("a store is gone: it is rebuilt from the ledger", store=str(path))
     return RocksStore(path, layout=PROJECTION_LAYOUT, rebuild=rebuild)
+
+
+def open_state(
+    path: Path, rebuild: str, master: MasterKey, partition: int, *, known: bool
+) -> CheckedStore:
+    """The state of one partition, its rows bound to installation and partition; else as above."""
+    key = master.derive(f"projection-rows-{partition}")
+    return CheckedStore(open_projection(path, rebuild, known=known), key)
 
 
 def catch_up(follower: Follower, tell_s: float = TELL_S) -> None:

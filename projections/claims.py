@@ -12,10 +12,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from projections import keys
 from projections.rows import FactRow
 from projections.state import Reader
 from projections.support import Horizon, Status
 from projections.view import Group, group_of
+from schemas.errors import StoreDamaged
 from schemas.events import Value
 from schemas.intervals import holds
 from schemas.kinds import Decision
@@ -80,6 +82,11 @@ def _against(
         return "deleted"
     record16 = hasher.fact(scope16, fact_id)
     row = reader.fact(scope16, record16)
+    if row is None:
+        names = normalise_key(claim.entity), normalise_key(claim.attribute)
+        attribute16 = hasher.entity_attribute(scope16, *names)
+        if reader.row(keys.group(scope16, attribute16) + record16) is not None:
+            raise StoreDamaged(f"fact {record16.hex()}")
     if row is None or not row.decided_at or not horizon.knows(row.decided_at):
         return "unsupported"
     group = group_of(reader, scope16, row, horizon, policy)

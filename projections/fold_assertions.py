@@ -13,6 +13,7 @@ from projections import keys
 from projections.lexical_rows import index_again
 from projections.rows import (
     FactRow,
+    GroupSize,
     Mark,
     Present,
     Waiting,
@@ -76,6 +77,9 @@ def _new_fact(step: Step) -> FactRow:
     if header.decision != Decision.COVERED:
         group = keys.group(header.scope, header.entity_attribute)
         state.put(group + header.record, Present(header.recorded_at))
+        size_key = keys.group_size(header.scope, header.entity_attribute)
+        size: GroupSize | None = state.row(size_key)
+        state.put(size_key, GroupSize(size.facts + 1 if size else 1))
     return FactRow(
         sequence=header.sequence,
         recorded_at=header.recorded_at,

@@ -16,6 +16,7 @@ First byte names the concern; hashes are the 16-byte keyed hashes of the ledger 
     W record16                         what waits for a record, and which facts cite it
     C record16 chunk4                  a full stretch of the facts that cite a record
     G scope16 attribute16 record16     facts of one (entity, attribute)
+    Y scope16 attribute16              how many facts those are
     P subject16 scope16 record16       assertions that await a premise
     X expires8 scope16 record16        what expires by clock (bit 63 flipped, so order is time)
     N scope16 record16                 working set or other record
@@ -105,6 +106,11 @@ def citations(record16: bytes, chunk: int) -> bytes:
 def group(scope16: bytes, attribute16: bytes) -> bytes:
     """Prefix of the facts of one (entity, attribute)."""
     return b"G" + scope16 + attribute16
+
+
+def group_size(scope16: bytes, attribute16: bytes) -> bytes:
+    """How many facts one (entity, attribute) has."""
+    return b"Y" + scope16 + attribute16
 
 
 def groups(scope16: bytes) -> bytes:

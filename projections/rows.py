@@ -197,6 +197,12 @@ class Present(msgspec.Struct, frozen=True, array_like=True, gc=False):
     since: int
 
 
+class GroupSize(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How many facts one (entity, attribute) has."""
+
+    facts: int
+
+
 class WorkingSetRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A working set, open until its expiry is recorded (`expired` τ, 0: open)."""
 
@@ -218,6 +224,7 @@ Row = (
     | FactList
     | Document
     | Present
+    | GroupSize
     | WorkingSetRow
 )
 
@@ -235,6 +242,7 @@ ROW_OF_PREFIX: dict[int, type[Row]] = {
     ord("W"): Links,
     ord("C"): FactList,
     ord("G"): Present,
+    ord("Y"): GroupSize,
     ord("P"): Present,
     ord("X"): Present,
     ord("N"): WorkingSetRow,

@@ -18,6 +18,7 @@ from projections.rows import (
     EntryRow,
     FactList,
     FactRow,
+    GroupSize,
     HeadRow,
     Links,
     ObservationRow,
@@ -125,12 +126,19 @@ class Reader:
         row: WorkingSetRow | None = self.row(keys.workingset(scope16, record16))
         return row
 
+    def members(self, scope16: bytes, attribute16: bytes) -> list[bytes]:
+        """The owned facts (hashes) of one (entity, attribute), as many as there are to be."""
+        prefix = keys.group(scope16, attribute16)
+        found = [key[len(prefix) :] for key, _ in self.scan(prefix)]
+        size: GroupSize | None = self.row(keys.group_size(scope16, attribute16))
+        if len(found) != (size.facts if size else 0):
+            raise StoreDamaged(f"a fact of the group {attribute16.hex()}")
+        return found
+
     def group(self, scope16: bytes, attribute16: bytes) -> list[tuple[bytes, FactRow]]:
         """All owned facts of one (entity, attribute)."""
-        prefix = keys.group(scope16, attribute16)
         found = []
-        for key, _ in self.scan(prefix):
-            record16 = key[len(prefix) :]
+        for record16 in self.members(scope16, attribute16):
             row = self.fact(scope16, record16)
             if row is None:
                 raise StoreDamaged(f"fact {record16.hex()}")

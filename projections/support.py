@@ -18,6 +18,7 @@ from projections.rows import FactRow, Mark, ObservationRow
 from projections.state import NOT_BEFORE_EVERYTHING, Reader, cutoff_of
 from schemas.bodies import Check, Witness
 from schemas.entry import CAP_ACCEPTED, QUOTED
+from schemas.errors import StoreDamaged
 from schemas.kinds import Decision, Reason
 
 
@@ -283,6 +284,8 @@ def _cited(
     if witness.on_fact:
         return _on_fact(source16)
     source = reader.observation(scope16, source16)
+    if source is None and witness.check != Check.PENDING:
+        raise StoreDamaged(f"observation {source16.hex()}")
     if source is None or not horizon.marked(source.recorded_at):
         return _Cited(_Premise.PENDING, 0, None)
     if observation_gone(source, horizon):

@@ -16,7 +16,6 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from projections import keys
 from projections.glances import (
     AssertionGlance,
     DocumentGlance,
@@ -223,8 +222,7 @@ class Viewer:
         attribute_of = {r: self._facts[r].entity_attribute for r in records}
         new = set(attribute_of.values()).difference(self._members, self.standing)
         for attribute16 in new:
-            prefix = keys.group(self._scope, attribute16)
-            self._members[attribute16] = [key[33:] for key, _ in self._reader.scan(prefix)]
+            self._members[attribute16] = self._reader.members(self._scope, attribute16)
         for record16, attribute16 in attribute_of.items():
             if attribute16 in new and record16 not in self._members[attribute16]:
                 raise StoreDamaged(f"index of fact {record16.hex()}")

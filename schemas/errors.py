@@ -84,12 +84,12 @@ class ViewBehind(Unavailable):
 
 
 class StoreDamaged(Unavailable):
-    """A row that another row speaks of is not there: nothing is served from the store."""
+    """A row is missing, or not the one that was written: nothing is served from the store."""
 
     code = "ledger_damaged"
 
-    def __init__(self, row: str) -> None:
-        super().__init__("projections", f"{row} is missing from the store", "type: mnemolog replay")
+    def __init__(self, row: str, state: str = "is missing from the store") -> None:
+        super().__init__("projections", f"{row} {state}", "type: mnemolog replay")
 
 
 class StoreUnusable(Unavailable):

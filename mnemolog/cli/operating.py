@@ -16,7 +16,7 @@ from mnemolog.demo import run_demo
 from mnemolog.doctor import examine
 from mnemolog.doors import EmbeddedDoor
 from schemas import answers
-from schemas.errors import StoreUnusable, Unavailable, invalid
+from schemas.errors import StoreDamaged, StoreUnusable, Unavailable, invalid
 from schemas.kinds import TIER_OF_WORD, Role
 from schemas.policy import load
 from schemas.registry import Grant, RegistryFile
@@ -62,7 +62,7 @@ def replay(context: typer.Context) -> None:
     asked = session(context)
     try:
         done = _replay(asked)
-    except StoreUnusable as error:
+    except (StoreUnusable, StoreDamaged) as error:
         note(f"{error.part}: {error.detail}: given up")
         asked.directory.give_up_projections()
         with asked.door() as door:  # opening it has rebuilt them

@@ -18,7 +18,7 @@ from pathlib import Path
 from mnemolog.anchoring import Anchoring
 from mnemolog.cluster.met import meet
 from mnemolog.data_directory import take
-from mnemolog.folding import open_projection
+from mnemolog.folding import open_projection, open_state
 from mnemolog.parts import Turnstile
 from processors import topics_admin
 from processors.admission import Rules
@@ -114,7 +114,7 @@ class Installation:
             self.master.derive("record-keys"),
             publish=writer,
         )
-        store = open_projection(own / "state", rebuild, known=known)
+        store = open_state(own / "state", rebuild, self.master, number, known=known)
         return Follower(
             number, reading, self.topics.ledger, Turnstile(store, lock), vault, self.hasher
         )

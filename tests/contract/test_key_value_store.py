@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from projections.checked import CheckedStore
 from projections.kv_memory import MemoryStore
 from projections.kv_rocks import RocksStore
 from projections.ports import KeyValueStore
@@ -20,9 +21,13 @@ from schemas.errors import StoreLocked, Unavailable
 KEYS = st.binary(min_size=1, max_size=3) | st.sampled_from((b"\xff", b"\xff\xff", b"a\xff"))
 
 
-@pytest.fixture(params=["memory", "rocks"])
+@pytest.fixture(params=["memory", "rocks", "checked"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeyValueStore]:
-    made = MemoryStore() if request.param == "memory" else RocksStore(tmp_path / "kv")
+    made: KeyValueStore = MemoryStore()
+    if request.param == "rocks":
+        made = RocksStore(tmp_path / "kv")
+    elif request.param == "checked":
+        made = CheckedStore(RocksStore(tmp_path / "kv"), bytes(32))
     yield made
     made.close()
 

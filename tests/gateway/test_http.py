@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+from projections import keys
 from schemas import answers
+from schemas.scope import Scope
 from tests.gateway.conftest import SCOPE, Http
 
 OBSERVATION = {"kind": "observation", "event_id": "e1", "content": "I moved to Berlin in May."}
@@ -215,6 +218,46 @@ def test_a_missing_row_stops_the_read_with_a_named_reason(http: Http) -> None:
         assert problem(http.call("POST", "/v1/recall", json=body), 503).code == "ledger_damaged"
         http.call("POST", "/v1/admin/replay")
         assert http.call("POST", "/v1/recall", json=body).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("prefix", "route"),
+    [
+        *(
+            (prefix, route)
+            for prefix in (b"F", b"H", b"I", b"S")
+            for route in ("recall", "release")
+        ),
+        (b"D", "recall"),
+        (b"G", "release"),
+        (b"Y", "release"),
+    ],
+)
+@pytest.mark.parametrize("tamper", ["altered", "dropped", "injected"])
+def test_a_tampered_row_stops_reads_while_the_store_is_open(
+    http: Http, prefix: bytes, route: str, tamper: str
+) -> None:
+    http.publish(OBSERVATION, ASSERTION)
+    subject16 = http.door.backend.hasher.subject(Scope(**SCOPE))
+    for part in http.door.backend._parts:
+        store: Any = part.follower.store
+        stored = store.inner.inner
+        rows = dict(stored.scan(prefix))
+        if tamper == "dropped" and prefix != b"S":
+            stored.write(dict.fromkeys(rows))
+        elif tamper == "altered" and prefix != b"S":
+            stored.write({key: row[:-9] + b"?" + row[-8:] for key, row in rows.items()})
+        elif prefix in (b"G", b"S"):
+            key = max(rows)[:-1] + b"?" if rows else keys.subject(subject16)
+            stored.write({key: b"made up by hand"})
+        else:
+            stored.write(dict.fromkeys(rows, b"made up by hand"))
+    body: dict[str, Any] = {"scope": SCOPE, "query": "Berlin"}
+    if route == "release":
+        body |= {"claims": [CLAIM]}
+    assert problem(http.call("POST", f"/v1/{route}", json=body), 503).code == "ledger_damaged"
+    http.call("POST", "/v1/admin/replay")
+    assert http.call("POST", f"/v1/{route}", json=body).status_code == 200
 
 
 def test_health_readiness_metrics_docs(http: Http) -> None:

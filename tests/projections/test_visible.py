@@ -153,7 +153,7 @@ def test_a_fact_that_its_index_does_not_name_stops_the_read() -> None:
     core = core_told(observe("o"), claim("f", [quote("o")]))
     (key,) = (key for key, _ in core.store.scan(b"G"))
     core.store.write({key: None})
-    with pytest.raises(StoreDamaged, match="index of fact"):
+    with pytest.raises(StoreDamaged, match="a fact of the group"):
         viewer(core, SCOPE, 5, None).see(ordinals_of(core, SCOPE))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from projections.kv_rocks import RocksStore
+from projections.rocks import PROJECTION_LAYOUT
 from tests.tamper.site import HERE, Site
 
 Changes = dict[bytes, bytes | None]
@@ -32,7 +33,8 @@ def injected(rows: Rows) -> Changes:
 def test_a_row_that_was_changed_in_a_store_is_found_and_a_rebuild_mends_it(
     site: Site, concern: bytes, change: Callable[[Rows], Changes]
 ) -> None:
-    store = RocksStore(site.directory.generation() / f"p{HERE}", create=False)
+    at = site.directory.generation() / f"p{HERE}"
+    store = RocksStore(at, create=False, layout=PROJECTION_LAYOUT)
     rows = list(store.scan(concern))
     store.write(change(rows), sync=True)
     store.close()
