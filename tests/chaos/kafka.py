@@ -77,7 +77,7 @@ class KafkaWorld:
         for worker in self._workers:
             worker.join(60)
             if worker.exitcode not in ENDS:
-                return [f"a worker ended with {worker.exitcode}", *self._installed.failures()]
+                return [f"a worker ended with {worker.exitcode}", self._installed.where(worker)]
         self._workers.clear()
         self._rounds += 1
         try:

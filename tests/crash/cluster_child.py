@@ -7,6 +7,7 @@ of a dead one's to end.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import traceback
@@ -143,12 +144,17 @@ class _Watched:
 
 
 def main(bootstrap: str, data: Path, prefix: str, plan: Plan) -> None:
-    """Admit until SIGTERM, or until the fuse burns; the pid and `.ready` say when it can."""
+    """Admit until SIGTERM, or until the fuse burns.
+
+    Files named after group and pid tell: `.ready` that it has partitions, `.failed` with which
+    error it ended, `.stack` where it stood at SIGUSR1.
+    """
     os.environ["MNEMOLOG_TOPIC_PREFIX"] = prefix
     if plan.quiet:
         only_errors()
     told = data / f"{plan.group}-{os.getpid()}.ready"
     fit(Fuse(plan.point, plan.n, plan.sent), plan, told)
+    faulthandler.register(signal.SIGUSR1, told.with_suffix(".stack").open("w"))
     try:
         installed = Told(bootstrap, data, MasterKey.load(data, os.environ))
         with instance_directory(data, "worker") as directory:

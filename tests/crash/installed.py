@@ -112,12 +112,20 @@ class Installed:
         assert process.pid is not None
         os.kill(process.pid, signal.SIGCONT)
 
-    @staticmethod
-    def end(process: ForkServerProcess) -> None:
+    def end(self, process: ForkServerProcess) -> None:
         """Tell a worker to finish and stop."""
         process.terminate()
         process.join(SECONDS)
-        assert process.exitcode == 0
+        assert process.exitcode == 0, f"it ended with {process.exitcode}: {self.where(process)}"
+
+    def where(self, process: ForkServerProcess) -> str:
+        """Where a worker stands that does not end."""
+        if process.exitcode is not None:
+            return "\n".join(self.failures())
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGUSR1)
+        (path,) = self.cluster.data.glob(f"*-{process.pid}.stack")
+        return until(path.read_text, bool)
 
     def finish(self, plan: Plan) -> None:
         """A worker that admits all there is, and is told to stop."""
