@@ -92,7 +92,8 @@ def _data(directory: DataDirectory) -> Iterator[Finding]:
             "anchors",
             False,
             f"{anchors} is missing: a truncated ledger would not show",
-            "restore it from a backup, or, to trust the ledger as found: mnemolog verify --trust-as-found",
+            "restore it from a backup, or to trust the ledger as found, type: "
+            "mnemolog verify --trust-as-found",
         )
     free = shutil.disk_usage(path).free
     yield Finding("disk", free > LOW_DISK, f"{free // (1 << 20)} MiB free", "make room on the disk")
