@@ -80,6 +80,7 @@ class DataDirectory:
         """Create it; `Unavailable` if it is there already or holds something else."""
         if not 1 <= partitions <= MAX_PARTITIONS:
             raise Unavailable("data", f"{partitions} partitions", f"use 1 to {MAX_PARTITIONS}")
+        self._check_path()
         if self.exists:
             raise Unavailable(
                 "data", f"{self.path} is a data directory already", "use it, or choose another"
@@ -97,6 +98,7 @@ class DataDirectory:
 
     def manifest(self) -> Manifest:
         """What was fixed at creation; `Unavailable` if it cannot be read or is newer."""
+        self._check_path()
         path = self.path / "mnemolog.json"
         try:
             content = path.read_bytes()
@@ -115,6 +117,15 @@ class DataDirectory:
             ) from None
         except (OSError, msgspec.MsgspecError) as error:
             raise Unavailable("data", f"{path}: {error}", "restore it from a backup") from error
+
+    def _check_path(self) -> None:
+        """Refuse a path that the stores inside could not open."""
+        try:
+            str(self.path).encode()
+        except UnicodeEncodeError:
+            raise Unavailable(
+                "data", f"the path {self.path} is not UTF-8", "use a directory whose path is"
+            ) from None
 
     def _newer(self, content: bytes) -> Unavailable:
         written = msgspec.json.decode(content, type=_Written).format

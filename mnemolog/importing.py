@@ -1,10 +1,15 @@
-"""Importing: a source's events, published in batches, with progress and a report that adds up."""
+"""Importing: a source's events, published in batches, with progress and a report that adds up.
+
+A batch stays within what a request may hold, in events and in bytes; an event that alone is larger
+is skipped by name, and spoils no other.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +17,21 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from producers.importers import IMPORTERS, ImportReport, Skipped, UnreadableSource, read_git
+from mnemolog.batches import FRAME, batches
+from producers.importers import (
+    IMPORTERS,
+    Event,
+    ImportReport,
+    Item,
+    Skipped,
+    UnreadableSource,
+    read_git,
+)
+from producers.importers.report import shown
 from schemas import answers
 from schemas.errors import Unavailable
+from schemas.limits import REQUEST_BYTES
 
-BATCH = 500
 Publish = Callable[[Sequence[dict[str, Any]], float], list[answers.Receipt]]
 
 
@@ -68,18 +83,30 @@ def run_import(asked: Importing, publish: Publish, wait: float = 30.0) -> Import
                 items = read_git(asked.path, asked.scope, progress=move, name=asked.name)
             else:
                 items = importer.read(asked.path, asked.scope, progress=move)
-            batch: list[dict[str, Any]] = []
-            for event in done.report.sift(items):
-                batch.append(event)
-                if len(batch) == BATCH:
-                    _publish(done, publish, batch, wait)
-                    batch = []
-            if batch:
+            for batch in batches(done.report.sift(_sendable(items)), _size):
                 _publish(done, publish, batch, wait)
             move(total)
     except UnreadableSource as error:
         raise Unavailable(str(error.path), error.detail, error.remedy) from error
     return done
+
+
+def _sendable(items: Iterable[Item]) -> Iterator[Item]:
+    """The items, an event that no request can hold as skipped."""
+    for item in items:
+        if isinstance(item, dict) and (size := _size(item) + FRAME) > REQUEST_BYTES:
+            yield Skipped(
+                f"event {shown(str(item.get('event_id')))}",
+                f"{size} bytes as JSON; a request holds {REQUEST_BYTES}",
+                "give large content by content_ref",
+            )
+        else:
+            yield item
+
+
+def _size(event: Event) -> int:
+    """Bytes of an event as JSON, at most."""
+    return len(json.dumps(event, ensure_ascii=False).encode())
 
 
 def _publish(done: Imported, publish: Publish, batch: list[dict[str, Any]], wait: float) -> None:

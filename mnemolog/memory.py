@@ -245,10 +245,10 @@ class ScopedMemory:
         return self._door.head(dict(self._scope))
 
     def _page(self, name: str, filters: Json) -> answers.Page[Any]:
-        return self._door.page(name, _given(**self._scope, after=self._after, **filters))
+        return self._door.page(name, _given(**self._scope, **{"after": self._after, **filters}))
 
     def _body(self, **fields: Any) -> Json:
-        return _given(scope=self._scope, after=self._after, **fields)
+        return _given(scope=self._scope, **{"after": self._after, **fields})
 
 
 def _given(**fields: Any) -> Json:

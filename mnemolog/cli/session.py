@@ -90,7 +90,12 @@ class Session(msgspec.Struct):
 def to_json(answer: Any) -> str:
     """One line of JSON."""
     plain = answer.model_dump(mode="json") if isinstance(answer, BaseModel) else answer
-    return json.dumps(plain, ensure_ascii=False)
+    return _in_utf_8(json.dumps(plain, ensure_ascii=False))
+
+
+def _in_utf_8(text: str) -> str:
+    """Text that can be printed: a byte of a path that is no UTF-8 shows as its escape."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def session(context: typer.Context) -> Session:
@@ -120,19 +125,19 @@ def scope(
 
 def say(text: str = "") -> None:
     """A line for people."""
-    print(text)
+    print(_in_utf_8(text))
 
 
 def note(text: str) -> None:
     """A line beside the answer, on standard error."""
-    print(text, file=sys.stderr)
+    print(_in_utf_8(text), file=sys.stderr)
 
 
 def fail(error: MnemologError, as_json: bool, *, event: bool) -> int:
     """Tell an error and give the exit status it stands for."""
     document, status = _problem(error, event)
     if as_json:
-        print(json.dumps(document, ensure_ascii=False))
+        print(to_json(document))
     else:
         where = f"{document['field']}: " if document.get("field") else ""
         note(f"error: {where}{document['detail']}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import typer
 
+from mnemolog.batches import FRAME, batches
 from mnemolog.cli.session import (
     NEGATIVE,
     Branch,
@@ -29,10 +31,10 @@ from mnemolog.memory import WAIT, new_id
 from mnemolog.publishers import Publisher, publisher
 from schemas import answers
 from schemas.errors import InvalidEvent, invalid
+from schemas.limits import REQUEST_BYTES
 from schemas.reading import read_json
 from schemas.values import json_value, parse_cli_value
 
-BATCH = 500
 Json = dict[str, Any]
 
 
@@ -55,7 +57,7 @@ def publish(
     asked = session(context)
     worst = 0
     with publisher(asked, kafka) as door:
-        for batch in _batches(_lines(file)):
+        for batch in batches(_lines(file), len):
             for receipt in _publish_lines(door, batch):
                 worst = max(worst, NEGATIVE if receipt.state == "rejected" else 0)
                 if asked.json:
@@ -66,26 +68,22 @@ def publish(
 
 
 def _lines(file: str) -> Iterator[bytes]:
+    """The lines that hold something, without a byte order mark before the first."""
     if file == "-":
-        yield from sys.stdin.buffer
+        yield from _filled(sys.stdin.buffer)
         return
     try:
         with Path(file).open("rb") as opened:
-            yield from opened
+            yield from _filled(opened)
     except OSError as error:
         raise typer.BadParameter(str(error), param_hint="FILE") from None
 
 
-def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    for line in lines:
-        if line.strip():
-            batch.append(line)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
+    for number, line in enumerate(lines):
+        said = line.removeprefix(BOM_UTF8) if number == 0 else line
+        if said.strip():
+            yield said
 
 
 def _publish_lines(door: Publisher, lines: list[bytes]) -> list[answers.Receipt]:
@@ -94,6 +92,10 @@ def _publish_lines(door: Publisher, lines: list[bytes]) -> list[answers.Receipt]
     events: list[Json] = []
     for line in lines:
         try:
+            if len(line) > REQUEST_BYTES - FRAME:
+                detail, limit = f"a line of {len(line)} bytes", f"{REQUEST_BYTES} bytes"
+                remedy = "give large content by content_ref"
+                raise invalid("too_long", "", detail, remedy, limit)
             event = read_json(line)
             if not isinstance(event, dict):
                 raise invalid("wrong_type", "", "not a JSON object", "write one event a line")
@@ -283,7 +285,8 @@ def import_(
     with publisher(asked, kafka) as door:
         done = run_import(Importing(kind, path, where, name), door.publish)
     asked.answer(done.as_json(), lambda: _tell_import(done.as_json()))
-    raise typer.Exit(NEGATIVE if done.states.get("rejected") else 0)
+    nothing_came = not done.states and done.report.skipped
+    raise typer.Exit(NEGATIVE if nothing_came or done.states.get("rejected") else 0)
 
 
 def _tell_import(report: Json) -> None:

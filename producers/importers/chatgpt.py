@@ -60,7 +60,8 @@ def read_chatgpt(
         where = f"conversation {number}"
         if isinstance(found, Broken):
             detail = f"not JSON at line {found.line}: {shown(found.detail)}"
-            yield Skipped(f"{where} and all after it", detail, _DAMAGED)
+            within = f" in {shown(found.part)}" if found.part else ""
+            yield Skipped(f"{where} and all after it{within}", detail, _DAMAGED)
             continue
         if isinstance(found.value, dict) and isinstance(found.value.get("mapping"), dict):
             yield from _conversation(found.value, where, scope)
