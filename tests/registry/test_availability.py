@@ -57,6 +57,22 @@ def test_a_worker_without_its_registry_stops_and_goes_on_where_it_was(
     assert all(one.header.decision == Decision.ACCEPTED for one in answered(cluster, 4))
 
 
+@pytest.mark.kafka
+def test_the_worker_process_exits_with_3_and_says_which_part_is_away(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://user:secret@127.0.0.1:{closed.getsockname()[1]}"
+    monkeypatch.setenv("MNEMOLOG_SCHEMA_REGISTRY", url)
+    cluster.send(b"\x00\x00\x00\x00\x01rest", partition=ALICE)
+    process = cluster.process("worker")
+    told = "".join(process.communicate(timeout=60))
+    assert process.returncode == 3
+    assert "schema registry" in told
+    assert "secret" not in told
+    assert cluster.entries(ALICE) == []
+
+
 def test_a_registry_that_takes_the_call_and_says_nothing_is_away_within_the_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

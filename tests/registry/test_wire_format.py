@@ -148,6 +148,16 @@ def test_a_symbol_of_the_future_is_dead_lettered_and_never_defaulted(
     assert "sensitivity" in told.rejection["detail"]
 
 
+def nested_in_itself(record: Json) -> None:
+    """A list as deep as its writer likes."""
+    node = {
+        "type": "record",
+        "name": "Node",
+        "fields": [{"name": "next", "type": ["null", "Node"]}],
+    }
+    record["fields"].append({"name": "next", "type": ["null", node], "default": None})
+
+
 @pytest.mark.parametrize(
     ("edit", "changes", "named"),
     [
@@ -157,8 +167,9 @@ def test_a_symbol_of_the_future_is_dead_lettered_and_never_defaulted(
         (lambda record: record["fields"].remove(field(record, "scope")), {}, "scope"),
         (lambda record: field(record, "scope.tenant").update(type=["null", "string"]), {},
          "scope.tenant"),
+        (nested_in_itself, {"next": None}, "next.next contains itself"),
     ],
-    ids=["a branch", "a type", "a field less", "a null"],
+    ids=["a branch", "a type", "a field less", "a null", "a schema within itself"],
 )  # fmt: skip
 def test_a_schema_of_the_future_that_says_otherwise_is_dead_lettered_by_the_field(
     intake: Intake, registry_url: str, edit: Edit, changes: dict[str, object], named: str
