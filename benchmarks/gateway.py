@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 
 from benchmarks.client import Client, at_once, json_of, scope_json
@@ -108,12 +109,18 @@ def visible(run: Run) -> Iterator[Result]:
     made = loaded(run)
     seconds = max(2, run.sizes.questions * 2 // PROBES // 5)
     run.tell("publish → visible", 0, 1)
-    stop = threading.Event()
-    load = threading.Thread(target=_steadily, args=(run, made, stop))
-    load.start()
+    with _steadily(run, made):
+        waits = _probes(made, seconds * PROBES)
+    name = f"publish → visible on Kafka at {A_SECOND:,} events/s, HTTP included"
+    yield at_most(f"{name}, p50", percentile(waits, 50), "ms", 20)
+    yield at_most(f"{name}, p99", percentile(waits, 99), "ms", 100)
+
+
+def _probes(made: Cluster, count: int) -> list[float]:
+    """Seconds from each request to the receipt that says what readers can see."""
     client, waits = Client(made.url), []
     due = time.perf_counter()
-    for n in range(seconds * PROBES):
+    for n in range(count):
         time.sleep(max(0.0, due - time.perf_counter()))
         body = json.dumps([json_of(Kind.OBSERVATION, _probe(f"now-{n}", f"probe {n % 64}"))])
         began = time.perf_counter()
@@ -122,21 +129,29 @@ def visible(run: Run) -> Iterator[Result]:
         if receipt["state"] != "accepted":
             raise TimeoutError(f"not visible after 30 s: {receipt}")
         due += 1 / PROBES
-    stop.set()
-    load.join()
-    name = f"publish → visible on Kafka at {A_SECOND:,} events/s, HTTP included"
-    yield at_most(f"{name}, p50", percentile(waits, 50), "ms", 20)
-    yield at_most(f"{name}, p99", percentile(waits, 99), "ms", 100)
+    return waits
 
 
-def _steadily(run: Run, made: Cluster, stop: threading.Event) -> None:
-    """Publish `A_SECOND` events a second, ten at a time, until told to stop."""
+@contextmanager
+def _steadily(run: Run, made: Cluster) -> Iterator[None]:
+    """Meanwhile publish `A_SECOND` events a second, ten at a time."""
     said = events(MILLION, run.seed + 2, subjects(run), prefix="steady-")
-    due = time.perf_counter()
-    while not stop.is_set():
-        time.sleep(max(0.0, due - time.perf_counter()))
-        made.feed(islice(said, 10))
-        due += 10 / A_SECOND
+    stop = threading.Event()
+
+    def load() -> None:
+        due = time.perf_counter()
+        while not stop.is_set():
+            time.sleep(max(0.0, due - time.perf_counter()))
+            made.feed(islice(said, 10))
+            due += 10 / A_SECOND
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def resident(run: Run) -> Iterator[Result]:

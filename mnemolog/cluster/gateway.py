@@ -15,6 +15,7 @@ from gateway.backend import Published, Reach
 from gateway.http.app import create_app
 from gateway.http.server import bind, serve
 from mnemolog.anchoring import check_folded
+from mnemolog.cluster.deliverable import PLAIN_S, Deliverable
 from mnemolog.cluster.installation import Installation, instance_directory
 from mnemolog.doors import now_micros
 from mnemolog.folding import catch_up
@@ -27,7 +28,7 @@ from projections.state import Reader
 from schemas import answers
 from schemas.bodies import Body
 from schemas.entry import Entry
-from schemas.errors import LedgerCorrupt, MnemologError, Unavailable
+from schemas.errors import LedgerCorrupt, MnemologError, Unavailable, ViewBehind
 from schemas.events import Event
 from schemas.kinds import Kind
 from schemas.master import MasterKey
@@ -60,6 +61,7 @@ class ClusterBackend:
                 number, self.partitions, directory, lock=lock, writer=False
             )
             self._parts.append(Part(follower, lock, changed))
+        self._deliverable = Deliverable(installation, self.partitions)
         self._following = threading.Lock()
         self._anchoring = installation.anchoring(self.partitions, directory)
         self._checkpoints = installation.checkpoints(self.partitions)
@@ -154,28 +156,18 @@ class ClusterBackend:
 
     def reach(self, partition: int, goal: Reach, timeout: float) -> None:
         """See `Backend`."""
-        self._parts[partition].reach(self._deliverable(partition, goal), timeout)
-
-    def _deliverable(self, partition: int, goal: Reach) -> Reach:
-        """The goal without ends that only control records of transactions stand before."""
-        part = self._parts[partition]
-        behind = {
-            kind: end for kind, end in goal.intake.items() if part.positions.get(kind, 0) < end
-        }
-        if not behind:
-            return goal
-        reading = self._installation.log(self.partitions)
-        try:
-            intake = dict(goal.intake)
-            for kind, end in behind.items():
-                at = part.positions.get(kind, 0)
-                topic = self._topics.intake[kind]
-                at = max(at, reading.start(topic, partition))
-                if at < end and not reading.pending(topic, partition, at):
-                    intake[kind] = part.positions.get(kind, 0)
-            return Reach(goal.ledger, intake)
-        finally:
-            reading.close()
+        part, pause = self._parts[partition], PLAIN_S
+        deadline = time.monotonic() + timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                part.reach(self._deliverable.known(partition, goal), max(0.0, min(left, pause)))
+                return
+            except ViewBehind:
+                learnt = self._deliverable.look(partition, goal, part.positions)
+                if left <= pause and not learnt:
+                    raise
+            pause *= 2
 
     def outcome(self, published: Published) -> ReceiptRow | None:
         """See `Backend`."""
