@@ -25,7 +25,7 @@ from tests.cluster.conftest import PARTITIONS, Cluster
 from tests.crash.child import only_errors
 from tests.crash.cluster_child import POINTS, Plan
 from tests.crash.feed import Feed
-from tests.crash.installed import Installed
+from tests.crash.installed import SECONDS, Installed
 
 GROUPS = ("a", "b")
 ENDS = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last: told to end before it had begun
@@ -34,6 +34,12 @@ ENDS = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last: told to end before it 
 def _quiet(group: str, point: str = "", n: int = 1, sent: int = signal.SIGKILL) -> Plan:
     """A worker that logs errors only: the faults are told elsewhere."""
     return Plan(group, point, n, sent, quiet=True)
+
+
+def _wake(worker: ForkServerProcess) -> None:
+    assert worker.pid is not None
+    if worker.is_alive():
+        os.kill(worker.pid, signal.SIGCONT)
 
 
 class KafkaWorld:
@@ -75,7 +81,7 @@ class KafkaWorld:
         for worker in self._workers:
             worker.terminate()
         for worker in self._workers:
-            worker.join(60)
+            self._end(worker)
             if worker.exitcode not in ENDS:
                 return [f"a worker ended with {worker.exitcode}", self._installed.where(worker)]
         self._workers.clear()
@@ -85,6 +91,14 @@ class KafkaWorld:
             return self._installed.wrong()
         except AssertionError as error:
             return [str(error)]
+
+    @staticmethod
+    def _end(worker: ForkServerProcess) -> None:
+        """Wait for its end; one that stops at its point only now is woken again."""
+        deadline = time.monotonic() + SECONDS
+        while worker.is_alive() and time.monotonic() < deadline:
+            _wake(worker)
+            worker.join(0.2)
 
     def close(self) -> None:
         """See `World`."""
@@ -144,7 +158,7 @@ class KafkaWorld:
         one = self._workers.pop(rng.randrange(len(self._workers)))
         one.terminate()
         self._publish(stretch)
-        one.join(60)
+        self._end(one)
         return f"with {one.exitcode}"
 
     def _lose(self, rng: random.Random, stretch: Stretch) -> str:
@@ -203,8 +217,6 @@ class KafkaWorld:
 
     def _wake_all(self) -> None:
         for worker in self._frozen:
-            assert worker.pid is not None
-            if worker.is_alive():
-                os.kill(worker.pid, signal.SIGCONT)
+            _wake(worker)
         self._workers += self._frozen
         self._frozen.clear()
