@@ -38,13 +38,6 @@ def publish_json(
         if not isinstance(document, list):
             return [publish_single(application, principal, document, clock, wait)]
         raws = document
-    if len(raws) > REQUEST_EVENTS:
-        raise TooLarge(
-            "too_many_events",
-            f"{len(raws)} events in one request",
-            "send them in parts",
-            limit=str(REQUEST_EVENTS),
-        )
     return publish_many(application, principal, raws, clock, wait)
 
 
@@ -68,7 +61,17 @@ def publish_many(
     clock: Callable[[], int],
     wait: float,
 ) -> list[answers.Receipt]:
-    """Publish the good ones in order; a bad one is answered by its own `rejected` receipt."""
+    """Publish the good ones in order; a bad one is answered by its own `rejected` receipt.
+
+    More than a request may hold are `TooLarge`, and none of them is published.
+    """
+    if len(raws) > REQUEST_EVENTS:
+        raise TooLarge(
+            "too_many_events",
+            f"{len(raws)} events in one request",
+            "send them in parts",
+            limit=str(REQUEST_EVENTS),
+        )
     receipts, good = parsed_events(raws, principal.name, clock, application.authorising(principal))
     published = iter(application.publish(principal, good, wait) if good else ())
     return [next(published) if receipt is None else receipt for receipt in receipts]

@@ -1,7 +1,7 @@
 """JSON text in: strict, and never a fault of ours whatever the bytes (INTERFACE, top).
 
-Refused: bytes that are not UTF-8, NaN and infinities, an object that says one key twice (two
-readers would see two events), nesting that no event has.
+Refused: bytes that are not UTF-8, a byte order mark (RFC 8259 §8.1), NaN and infinities, an object
+that says one key twice (two readers would see two events), nesting that no event has.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ def read_json(data: bytes | str) -> object:
     """
     try:
         text = data if isinstance(data, str) else data.decode()
+        if text.startswith("\ufeff"):
+            detail = "it begins with a byte order mark"
+            raise invalid("invalid_json", "", detail, "send UTF-8 without one")
         return _DECODER.decode(text)
     except UnicodeDecodeError as error:
         detail = f"byte {error.start} is not UTF-8"

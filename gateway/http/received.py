@@ -67,7 +67,18 @@ async def event_id(request: Request, event_id: Annotated[str, Path(examples=["e1
 
 
 async def body(request: Request) -> bytes:
-    """The body as it came; how much of it is bounded before (`limits.BodyLimit`)."""
+    """The body as it came; how much of it is bounded before (`limits.BodyLimit`).
+
+    Nothing is unpacked here: what is small on the wire could be large in memory.
+    """
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.strip().lower() != "identity":
+        raise invalid(
+            "encoded_body",
+            "content-encoding",
+            "the body is compressed or otherwise encoded",
+            "send it as it is, without content-encoding",
+        )
     return await request.body()
 
 
