@@ -7,6 +7,8 @@ Rules
 - Every intake record leaves one entry; an assertion whose premises come later leaves a further one,
   right after the entry that brought them. Resuming starts at the intake positions that the ledger
   itself states, so a crash or a re-delivery neither loses nor doubles.
+- Refusals are told to the rejections topic at least once: before they are committed, and again by
+  whoever folds them without having told them (after a crash, or beaten).
 - Recorded time comes from the injected clock and strictly increases.
 """
 
@@ -78,11 +80,14 @@ class Admission:
         self._keys = key_source
         self._clock = clock
         self._rules = rules
+        if follower.checkpoint().count:  # what a store made anew folds was told when it came
+            follower.on_fold = self._tell_rejections
 
     def resume(self) -> None:
         """Fold to the ledger's end and settle what a crash may have left undecided."""
         self.follower.check_log()
         self.follower.catch_up()
+        self.follower.on_fold = self._tell_rejections
         self.follower.destroy_leftovers()
         while True:
             waiting = [_due_of(key) for key, _ in self.follower.store.scan(keys.ALL_AWAITING)]

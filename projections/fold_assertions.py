@@ -38,9 +38,7 @@ from schemas.entry import (
     NO_FOLLOW_UP,
     NONE16,
 )
-from schemas.events import Assertion
 from schemas.kinds import Decision, Reason
-from schemas.values import json_value
 
 _IN_FORCE = (Decision.ACCEPTED, Decision.CANDIDATE)
 
@@ -59,6 +57,8 @@ def fold_assertion(step: Step) -> None:
     if header.decision in _IN_FORCE:
         row = _admit(step, row)
     step.state.put(keys.fact(header.scope, header.record), row)
+    if old is not None and old.event is None and row.event is not None and old.ordinal >= 0:
+        index_again(step.state, header.scope, row.ordinal)
     _await(step, row)
     for waiting in arrived(step):
         _apply_waiting(step, waiting)
@@ -139,19 +139,7 @@ def _admit(step: Step, row: FactRow) -> FactRow:
     if event is not None and event.expires_at is not None and not row.expired:
         key = keys.expiring(event.expires_at, scope16, step.header.record)
         step.state.put(key, Present(row.decided_at))
-    text = "" if event is None else fact_text(event)
-    if row.ordinal < 0:
-        return replace(row, ordinal=add_document(step, True, text))
-    document = step.state.document(scope16, row.ordinal)
-    if document is not None and document.text == "" and text:
-        step.state.put(keys.document(scope16, row.ordinal), replace(document, text=text))
-        index_again(step.state, scope16, row.ordinal)
-    return row
-
-
-def fact_text(event: Assertion) -> str:
-    """What a fact is found by."""
-    return f"{event.entity} {event.attribute} {json_value(event.value)}"
+    return replace(row, ordinal=add_document(step, True)) if row.ordinal < 0 else row
 
 
 def awaits(witnesses: Witnesses) -> bool:

@@ -52,7 +52,7 @@ def fold_observation(step: Step) -> None:
         -1,
     )
     if body is not None and body.event.content is not None:
-        row = replace(row, ordinal=add_document(step, False, body.event.content))
+        row = replace(row, ordinal=add_document(step, False))
     state.put(keys.observation(header.scope, header.record), row)
     for waiting in arrived(step):
         if waiting.deletion and may_delete(waiting.adapter, waiting.by_operator, header.adapter):

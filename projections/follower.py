@@ -47,11 +47,10 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
 
 
 class Folded(NamedTuple):
-    """What a stretch of ledger did: entries folded, dues it raised, receipts it gave."""
+    """What a stretch of ledger did: entries folded, dues it raised."""
 
     entries: int
     due: list[Due]
-    receipts: list[Decided]
 
 
 class Follower:
@@ -77,7 +76,8 @@ class Follower:
         self._known: dict[bytes, Row | None] = {}
         self._later: dict[int, Entry] = {}
         self._scanned = (-1, GENESIS)
-        self.on_receipts: Callable[[Sequence[Decided]], None] | None = None
+        self.on_receipts: Callable[[Sequence[Decided]], None] | None = None  # after a commit
+        self.on_fold: Callable[[Sequence[Decided]], None] | None = None  # before what was folded
 
     def checkpoint(self) -> Checkpoint:
         """How far the store is."""
@@ -109,7 +109,8 @@ class Follower:
 
     def catch_up(self, limit: int | None = None) -> Folded:
         """Fold what the ledger has beyond the checkpoint, up to its end (or `limit` records)."""
-        total = Folded(0, [], [])
+        entries = 0
+        due: list[Due] = []
         left = limit
         while left is None or left > 0:
             start = self.checkpoint().next_offset
@@ -118,13 +119,10 @@ class Follower:
             if not records:
                 break
             folded = self.fold(records)
-            total = Folded(
-                total.entries + folded.entries,
-                total.due + folded.due,
-                total.receipts + folded.receipts,
-            )
+            entries += folded.entries
+            due += folded.due
             left = None if left is None else left - len(records)
-        return total
+        return Folded(entries, due)
 
     def fold(self, records: Sequence[LogRecord]) -> Folded:
         """Fold ledger records that follow the checkpoint and commit them in one batch."""
@@ -142,8 +140,10 @@ class Follower:
             evolution = evolve(overlay, entry, body, record.offset, self.hasher)
             due.extend(evolution.due)
             receipts.append(decided(entry, evolution))
+        if self.on_fold is not None and receipts:
+            self.on_fold(receipts)
         self.commit(overlay, receipts)
-        return Folded(len(receipts), due, receipts)
+        return Folded(len(receipts), due)
 
     def commit(self, overlay: Overlay, receipts: Sequence[Decided]) -> None:
         """Write an overlay in one batch, destroy the keys it doomed, tell who waits."""

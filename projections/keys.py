@@ -11,7 +11,7 @@ First byte names the concern; hashes are the 16-byte keyed hashes of the ledger 
     R event16                          receipt of an event
     I scope16 record16                 observation
     F scope16 record16                 fact
-    D scope16 ordinal4                 searchable text of a record, in order of admission
+    D scope16 ordinal4                 a record that is searched, in order of admission
     L scope16 block4 key               posting blocks of the lexical index
     W record16                         what waits for a record, and which facts cite it
     C record16 chunk4                  a full stretch of the facts that cite a record

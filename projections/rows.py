@@ -184,11 +184,10 @@ class FactList(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Searchable text of a record; `fact` tells an observation (False) from a fact (True)."""
+    """A record that is searched: an observation (`fact` False) or a fact; its row has the text."""
 
     fact: bool
     record: bytes
-    text: str
 
 
 class Present(msgspec.Struct, frozen=True, array_like=True, gc=False):

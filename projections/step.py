@@ -80,12 +80,12 @@ def hide_sources(step: Step, fact16: bytes, row: FactRow) -> None:
             add_hider(step, source16, fact16)
 
 
-def add_document(step: Step, fact: bool, text: str) -> int:
+def add_document(step: Step, fact: bool) -> int:
     """Append a searchable text to the scope and return its ordinal."""
     state, scope16 = step.state, step.header.scope
     head = state.head(scope16)
     ordinal = head.documents
-    state.put(keys.document(scope16, ordinal), Document(fact, step.header.record, text))
+    state.put(keys.document(scope16, ordinal), Document(fact, step.header.record))
     state.put(
         keys.head(scope16),
         HeadRow(head.count, head.sequence, head.hash, head.recorded_at, ordinal + 1),

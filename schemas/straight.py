@@ -140,7 +140,8 @@ class _Source:
         self._nested(lambda: self._add(f"{items}.append({self.read(schema['items'], path)})"))
 
     def _record(self, schema: Any, path: str, name: str) -> None:
-        if path == "scope":
+        names = tuple(field["name"] for field in schema["fields"])
+        if names == Scope.__struct_fields__:
             self._add(f"{name}, i = _scope(data, i)")
             return
         values = {f["name"]: self.read(f["type"], f"{path}.{f['name']}") for f in schema["fields"]}

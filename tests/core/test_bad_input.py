@@ -126,6 +126,27 @@ def test_undecodable_records_are_dead_lettered(bench: Bench) -> None:
     assert all(one["code"] and one["remedy"] for one in told)
 
 
+def test_a_refusal_whose_telling_a_crash_cut_off_is_told_by_who_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.raw(Kind.OBSERVATION, None)
+    append = bench.core.log.append
+
+    def dies(topic: str, partition: int, records: Any) -> list[int]:
+        if topic == TOPICS.rejections:
+            raise RuntimeError("killed")
+        return append(topic, partition, records)
+
+    monkeypatch.setattr(bench.core.log, "append", dies)
+    with pytest.raises(RuntimeError):
+        bench.raw(Kind.OBSERVATION, b"?")
+    monkeypatch.undo()
+    successor = Core(bench.core.history, log=bench.core.log, store=bench.core.store)
+    successor.follower.vault = bench.core.vault
+    successor.admission.resume()
+    assert [one["offset"] for one in bench.rejections()] == [0, 1]
+
+
 def test_who_is_not_authentic_or_not_granted_is_refused_and_owns_nothing(bench: Bench) -> None:
     payload = CODEC.encode(Kind.OBSERVATION, observation(bench))
     refusals = [
