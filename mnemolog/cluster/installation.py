@@ -11,7 +11,7 @@ import os
 import shlex
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -104,20 +104,22 @@ class Installation:
         own = directory / f"p{number}"
         known = own.exists()
         rebuild = f"type: rm -r {shlex.quote(str(own))}; the next start rebuilds it from the ledger"
-        reading = self.log(partitions)
+        with ExitStack() as held:
+            keys = open_projection(own / "vault", rebuild, known=known)
+            held.callback(keys.close)
+            store = open_state(own / "state", rebuild, self.master, number, known=known)
+            held.pop_all()
         vault = KafkaVault(
             self.kafka,
             self.log(partitions),
             self.topics.keys,
             number,
-            open_projection(own / "vault", rebuild, known=known),
+            keys,
             self.master.derive("record-keys"),
             publish=writer,
         )
-        store = open_state(own / "state", rebuild, self.master, number, known=known)
-        return Follower(
-            number, reading, self.topics.ledger, Turnstile(store, lock), vault, self.hasher
-        )
+        reading, turnstile = self.log(partitions), Turnstile(store, lock)
+        return Follower(number, reading, self.topics.ledger, turnstile, vault, self.hasher)
 
     def checkpoints(self, partitions: int) -> KafkaCheckpoints:
         """What was signed last, in a compacted topic."""
