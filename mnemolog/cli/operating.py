@@ -11,6 +11,7 @@ from rich.progress import Progress
 
 from gateway.http.server import bind, serve
 from mnemolog.cli.session import NEGATIVE, Kafka, Session, note, say, session
+from mnemolog.collecting import collect_seldom
 from mnemolog.data_directory import DEFAULT_PARTITIONS
 from mnemolog.demo import run_demo
 from mnemolog.doctor import examine
@@ -98,6 +99,7 @@ def serve_(
             asked.answer({"url": url}, lambda: say(f"serving {asked.data} at {url}"))
             sys.stdout.flush()
 
+        collect_seldom()
         serve(door.app(), listener, ready)
     finally:
         asked.directory.withdraw()
