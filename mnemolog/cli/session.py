@@ -21,7 +21,8 @@ from pydantic import BaseModel
 from gateway.errors import Conflict, LedgerDamaged, Refused
 from mnemolog.data_directory import DataDirectory
 from mnemolog.doors import Door, EmbeddedDoor, HttpDoor
-from schemas.errors import InvalidEvent, MnemologError, StoreLocked, Unavailable
+from mnemolog.mending import mend
+from schemas.errors import InvalidEvent, LedgerCorrupt, MnemologError, StoreLocked, Unavailable
 from schemas.master import MasterKey
 from schemas.principals import local_api_key
 
@@ -164,4 +165,7 @@ def _problem(error: MnemologError, event: bool) -> tuple[dict[str, Any], int]:
         away = isinstance(error, LedgerDamaged | Conflict)
         document = {"code": error.code, "detail": error.detail, "remedy": error.remedy}
         return document, UNAVAILABLE if away else NEGATIVE
+    if isinstance(error, LedgerCorrupt):
+        document = {"code": "ledger_damaged", "detail": str(error), "remedy": mend(error)}
+        return document, UNAVAILABLE
     return {"code": "error", "detail": str(error), "remedy": "mnemolog doctor"}, UNAVAILABLE
