@@ -22,7 +22,7 @@ from gateway.render import (
 from projections import keys
 from projections.rows import FactRow, ObservationRow
 from projections.state import Reader
-from projections.support import Status, judge
+from projections.support import Horizon, Status, judge, public_horizon
 from projections.view import Group, Member, episode_visible, groups
 from schemas import answers
 from schemas.intervals import holds
@@ -158,7 +158,12 @@ def episodes(reader: Reader, asked: Asked) -> list[Item]:
 
 
 def audit_facts(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> list[Item]:
-    """Assertions of every status with the cause; what is deleted or covered without content."""
+    """Assertions of every status with the cause.
+
+    Without its content is what was deleted or covered, then or since: an audit of the past revives
+    nothing (SPEC §10).
+    """
+    shown = public_horizon(reader, asked.subject, asked.recorded_at)
     prefix = keys.facts(asked.scope)
     found = []
     standing: dict[bytes, Group] = {}
@@ -172,17 +177,24 @@ def audit_facts(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> l
         if group is None:
             group = Group(reader, asked.scope, attribute16, asked.horizon, asked.policy)
             standing[attribute16] = group
-        item = _audit_fact(reader, asked, group, record16, row, want)
+        item = _audit_fact(reader, asked, shown, group, record16, row, want)
         if item is not None:
             found.append(Item((row.recorded_at, record16), item))
     return found
 
 
 def _audit_fact(
-    reader: Reader, asked: Asked, group: Group, record16: bytes, row: FactRow, want: Wanted
+    reader: Reader,
+    asked: Asked,
+    shown: Horizon,
+    group: Group,
+    record16: bytes,
+    row: FactRow,
+    want: Wanted,
 ) -> answers.AuditFact | None:
     status, reason = judge(reader, asked.scope, record16, row, asked.horizon)
-    gone = status in (Status.DELETED, Status.COVERED) or asked.horizon.blocked
+    now = status if not asked.historical else judge(reader, asked.scope, record16, row, shown)[0]
+    gone = shown.blocked or not {status, now}.isdisjoint((Status.DELETED, Status.COVERED))
     event = None if gone else row.event
     if event is None and want != Wanted(None, None):
         return None
@@ -213,7 +225,7 @@ def _audit_fact(
         ),
         confidence=None if event is None else event.confidence,
         asserted_by=None if event is None else asserted_by(row),
-        evidence=() if event is None else evidence(reader, asked.scope, row, asked.horizon),
+        evidence=() if event is None else evidence(reader, asked.scope, row, shown),
         supersedes=None if event is None else event.supersedes,
         superseded_by=superseded_by(by),
     )

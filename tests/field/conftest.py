@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.application import Application
-from mnemolog.cluster import ClusterBackend
+from mnemolog.cluster import ClusterBackend, make_worker
 from mnemolog.doors import EmbeddedDoor, now_micros
 from mnemolog.memory import Memory, ScopedMemory
 from schemas.master import MasterKey
@@ -83,3 +83,18 @@ def runtime(shared: running.Runtime) -> Iterator[Runtime]:
     """The module's memory, in a namespace of the test's own."""
     with ExitStack() as stack:
         yield Runtime(shared, stack)
+
+
+@contextmanager
+def admitting_again(stopped: running.Runtime) -> Iterator[None]:
+    """Admission goes on, after `stop_admission`, until the end of the block."""
+    backend: Any = stopped.door.backend
+    if not isinstance(backend, ClusterBackend):
+        backend.start()
+        yield
+        return
+    worker = make_worker(backend._installation, stopped.data / "worker-1")
+    thread = running.start_worker(worker)
+    yield
+    worker.stop()
+    thread.join(30)
