@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from processors.anchored import Folded, held_against, memory_flaws, newest, scope_flaw
+from processors.anchored import Folded, headless, held_against, memory_flaws, newest, scope_flaw
 from processors.chain import Flaw
 from projections.follower import Follower
 from projections.ports import Anchor, Anchors
@@ -80,6 +80,8 @@ def check_folded(follower: Follower) -> None:
     One record is read: what lies before it is for `verify`. Raises `LedgerCorrupt`.
     """
     checkpoint, partition = follower.checkpoint(), follower.partition
+    if (flaw := headless(follower)) is not None:
+        raise corrupt(partition, flaw)
     if checkpoint.identity != follower.log.identity():
         detail = "the store was folded from another ledger: the log is another one, or made anew"
         raise corrupt(partition, Flaw(0, "another_log", detail))

@@ -42,6 +42,13 @@ class Folded:
         return None if row is None else row.hash
 
 
+def headless(follower: Follower) -> Flaw | None:
+    """A store that holds rows but does not say how far it folded."""
+    if follower.reader.checkpoint() is None and next(follower.store.scan(b""), None) is not None:
+        return Flaw(None, "projection", "the store holds rows, and its checkpoint is gone")
+    return None
+
+
 def held_against(seen: Anchor, by: str, ledger: Heads) -> Iterator[Flaw]:
     """How a ledger differs from a head that `by` (a noun with its article) saw."""
     if seen.entries > ledger.count:

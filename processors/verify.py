@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from processors.anchored import forked, memory_flaws, missed_by, newest, scope_flaw
+from processors.anchored import forked, headless, memory_flaws, missed_by, newest, scope_flaw
 from processors.apart import WORTH_IT, Apart
 from processors.chain import Chain, Flaw
 from processors.ledger_reading import Reading, read_ledger
@@ -173,6 +173,9 @@ def _check_store(walk: _Partition, heads: dict[bytes, Anchor]) -> None:
     """Hold what the store says that it folded against the chain and the scopes' anchors."""
     follower, chain = walk.follower, walk.chain
     checkpoint = follower.checkpoint()
+    if (flaw := headless(follower)) is not None:
+        walk.found([flaw])
+        return
     if checkpoint.identity != follower.log.identity():
         detail = "the store was folded from another ledger: the log is another one, or made anew"
         walk.found([Flaw(0, "another_log", detail)])
