@@ -168,28 +168,25 @@ class Kafka:
         records: Sequence[tuple[bytes | None, bytes | None, Headers]],
     ) -> list[Sent]:
         """Produce (key, value, headers) in order; acknowledged when it returns."""
-        sent: list[Sent | None] = [None] * len(records)
+        sent: list[Sent] = []
         failures: list[KafkaError] = []
 
-        def report(index: int) -> Any:
-            def delivered(error: KafkaError | None, message: Message) -> None:
-                if error is not None:
-                    failures.append(error)
-                else:
-                    sent[index] = Sent(message.offset() or 0, message.timestamp()[1])
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                failures.append(error)
+            else:
+                sent.append(Sent(message.offset() or 0, message.timestamp()[1]))
 
-            return delivered
-
-        for index, (key, value, headers) in enumerate(records):
-            self._produce(topic, partition, key, value, headers, report(index))
+        for key, value, headers in records:
+            self._produce(topic, partition, key, value, headers, delivered)
         deadline = time.monotonic() + TIMEOUT
-        while None in sent and not failures and time.monotonic() < deadline:
+        while len(sent) < len(records) and not failures and time.monotonic() < deadline:
             self._producer.poll(0.05)
         if failures:
             raise self.unavailable(failures[0])
-        if None in sent:
+        if len(sent) < len(records):
             raise self.unavailable(f"no acknowledgement of {topic} within {TIMEOUT:g} s")
-        return [one for one in sent if one is not None]
+        return sorted(sent)  # the order in which they were sent: all are of one partition
 
     def _produce(
         self,
@@ -216,16 +213,19 @@ class Kafka:
             except KafkaException as error:
                 raise self.unavailable(error) from error
 
-    def offsets(self, places: Sequence[tuple[str, int]], *, latest: bool) -> list[int]:
+    def offsets(
+        self, places: Sequence[tuple[str, int]], *, latest: bool, patience: float = TIMEOUT
+    ) -> list[int]:
         """First or next offsets of (topic, partition)s, as the brokers tell them now."""
-        return self.patiently(lambda: self._offsets(places, latest=latest))
+        return self.patiently(lambda: self._offsets(places, latest=latest), patience)
 
-    def patiently(self, ask: Callable[[], T]) -> T:
+    def patiently(self, ask: Callable[[], T], patience: float = TIMEOUT) -> T:
         """An answer of the admin client, asked for again while leaders move; or `Unavailable`.
 
-        `ask` waits for no more than `ATTEMPT` seconds and may be repeated.
+        `ask` waits for no more than `ATTEMPT` seconds and may be repeated; after `patience` seconds
+        it is not asked again.
         """
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + patience
         while True:
             try:
                 return ask()
@@ -236,17 +236,17 @@ class Kafka:
                 )
                 if not moving or time.monotonic() > deadline:
                     raise self.unavailable(error) from error
-                self._learn_anew(error)
+                self._learn_anew()
             except ValueError as error:
                 raise self.unavailable(error) from error
 
-    def _learn_anew(self, error: KafkaException) -> None:
+    def _learn_anew(self) -> None:
         """Ask who leads what: a client goes on with the leader and epoch that it knows for long."""
         time.sleep(0.05)
         try:
             self.admin.list_topics(timeout=1.0)
         except KafkaException as away:
-            log.debug("no metadata yet", error=str(away), after=str(error))
+            outage_of(self.settings.bootstrap)(away.args[0])
 
     def _offsets(self, places: Sequence[tuple[str, int]], *, latest: bool) -> list[int]:
         spec: OffsetSpec = getattr(OffsetSpec, "latest" if latest else "earliest")()
