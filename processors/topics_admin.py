@@ -126,7 +126,4 @@ def partition_count(kafka: Kafka, topics: TopicNames) -> int:
 
 
 def _metadata(kafka: Kafka) -> Any:
-    try:
-        return kafka.admin.list_topics(timeout=TIMEOUT)
-    except KafkaException as error:
-        raise kafka.unavailable(error) from error
+    return kafka.patiently(lambda: kafka.admin.list_topics(timeout=ATTEMPT))

@@ -38,6 +38,7 @@ from schemas.principals import GATEWAY, Registry
 log = structlog.get_logger()
 
 SHORT_S = 30.0  # a ledger that ends too early for so long was cut
+PATIENCE_S = 4.0  # with a broker that does not answer, before it is told of
 
 
 class ClusterBackend:
@@ -76,7 +77,7 @@ class ClusterBackend:
         places = [(self._topics.ledger, number) for number in range(self.partitions)]
         while not self._stop.is_set():
             try:
-                ends = self._installation.kafka.offsets(places, latest=True)
+                ends = self._installation.kafka.offsets(places, latest=True, patience=PATIENCE_S)
                 for part, end in zip(self._parts, ends, strict=True):
                     if part.damage is None:
                         self._watch(part, end)
@@ -151,7 +152,7 @@ class ClusterBackend:
         """See `Backend`. An intake whose rest is only control records counts as read."""
         places = [(self._topics.ledger, partition)]
         places += [(self._topics.intake[kind], partition) for kind in kinds]
-        ledger, *intake = self._installation.kafka.offsets(places, latest=True)
+        ledger, *intake = self._installation.kafka.offsets(places, latest=True, patience=PATIENCE_S)
         return Reach(ledger, dict(zip(kinds, intake, strict=True)))
 
     def reach(self, partition: int, goal: Reach, timeout: float) -> None:

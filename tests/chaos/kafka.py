@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -37,9 +37,11 @@ def _quiet(group: str, point: str = "", n: int = 1, sent: int = signal.SIGKILL) 
 
 
 def _wake(worker: ForkServerProcess) -> None:
+    """Let it go on, if it has not ended."""
     assert worker.pid is not None
     if worker.is_alive():
-        os.kill(worker.pid, signal.SIGCONT)
+        with suppress(ProcessLookupError):  # it may end meanwhile
+            os.kill(worker.pid, signal.SIGCONT)
 
 
 class KafkaWorld:

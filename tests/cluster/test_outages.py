@@ -6,6 +6,7 @@ sends again what was not acknowledged, and nothing is lost or doubled (SPEC §3)
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from mnemolog.cluster import create_topics
+from gateway.backend import Reach
+from mnemolog.cluster import ClusterBackend, create_topics
+from schemas.errors import Unavailable
+from schemas.kinds import Kind
 from tests.broker import LocalKafka, OwnKafka
 from tests.cluster.conftest import PARTITIONS, Cluster, until
 from tests.crash.cluster_child import Plan
@@ -73,6 +77,36 @@ def test_a_broker_killed_in_the_middle_of_a_batch_gets_the_rest_when_it_is_back(
         installed.admitted()
         installed.end(worker)
         installed.check()
+
+
+def test_a_gateway_says_that_its_broker_is_away_releases_nothing_and_goes_on_when_it_is_back(
+    own_kafka: OwnKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka, bootstrap = own_kafka(1)
+    with cluster_on(bootstrap, tmp_path, monkeypatch) as cluster:
+        backend = ClusterBackend(cluster.installation, cluster.data / "gateway-0")
+        try:
+            assert backend.problems() == []
+            kafka.kill(1)
+            assert "check that it runs" in until(backend.problems, bool, 90)[0]
+            with pytest.raises(Unavailable, match=bootstrap):  # what a release asks for first
+                backend.ends(0, Kind.RETRACTION)
+            kafka.start(1)
+            until(backend.problems, lambda problems: problems == [], 90)
+            assert backend.ends(0, Kind.RETRACTION) == Reach(0, {Kind.RETRACTION: 0})
+        finally:
+            backend.close()
+
+
+def test_a_worker_without_a_broker_ends_and_says_what_to_do(tmp_path: Path) -> None:
+    cluster = Cluster("127.0.0.1:1", tmp_path)
+    worker = cluster.process("worker")
+    said, logged = worker.communicate(timeout=90)
+    assert worker.returncode == 3
+    assert "check that it runs" in json.loads(said)["remedy"]
+    told = [line for line in logged.splitlines() if "does not answer" in line]
+    assert 1 <= len(told) <= 6  # a line every 10 s of the 30 that it waits
+    assert len(logged.splitlines()) == len(told)
 
 
 def test_another_leader_takes_over_and_nothing_is_lost_or_doubled(
