@@ -27,9 +27,9 @@ from gateway.serving import Serving
 from gateway.tokens import Tokens
 from gateway.views import ScopeView, Views, names_of
 from projections.lexical import JUDGED, NoSearchableTerms, search
-from projections.lexical_rows import blocks_of, read_block_rows
+from projections.lexical_rows import read_block_rows
 from projections.state import Reader
-from projections.visible import Candidate, Sight, Viewer
+from projections.visible import Candidate, Glances, Sight, Viewer
 from schemas import answers
 from schemas.normalise import normalise_key
 from schemas.sealing import Hasher
@@ -68,7 +68,7 @@ class _Search:
     """One question to one scope: the kept view of its tail, and what is looked at beyond it."""
 
     def __init__(self, reader: Reader, asked: Asked, view: ScopeView, types: Sequence[str]) -> None:
-        self.count = blocks_of(asked.head.documents)
+        self.count = view.blocks
         self._reader = reader
         self._asked = asked
         self._view = view
@@ -93,6 +93,7 @@ class _Search:
                 asked.horizon,
                 asked.policy,
                 asked.valid_at,
+                Glances({}, {}, {}),
                 self._view.standing,
             )
         found = {sight.ordinal: sight for sight in self._viewer.see(ordinals)}

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from gateway.asked import Asked
 from gateway.render import conflict_answer, episode_answer, fact_answer
-from projections.fold_assertions import fact_text
+from projections.lexical_rows import fact_text
 from projections.rows import FactRow, ObservationRow, Row
 from projections.state import Reader
 from projections.support import judge_all

@@ -20,34 +20,40 @@ import numpy as np
 
 from gateway.asked import Asked, ScopeHead
 from projections.lexical import Tail
-from projections.lexical_rows import tail_of
+from projections.lexical_rows import blocks_of, tail_of
 from projections.state import Reader
 from projections.terms import Texts
-from projections.visible import Sight, Standing, Viewer
+from projections.visible import Glances, Sight, Standing, Viewer, stretch
+from projections.whole import Whole, look_at_whole
 from schemas.intervals import Bound, holds
 from schemas.normalise import normalise_key
 
 CAPACITY = 32 * 1024 * 1024
+WHOLE = 4096
+"""Documents of a scope that is looked at as a whole; of a larger one it is the tail."""
+
 _SIGHT_BYTES = 800
 Names = dict[str, list[Sight]]
 """Facts and conflicts, one sight each, by their normalised entities, attributes and values."""
 
 
 class ScopeView(NamedTuple):
-    """A scope's tail as it is seen at every instant of [`since`, `until`)."""
+    """A scope's tail as it is seen at every instant of [`since`, `until`).
+
+    `blocks` are how many blocks of postings lie before the tail; none does where the whole scope
+    was looked at.
+    """
 
     state: tuple[ScopeHead, bytes, int | None]
     since: int | None
     until: Bound
+    blocks: int
     sights: dict[int, Sight]
     standing: dict[bytes, Standing]
     names: Names
     tail: Tail
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes."""
-        return self.tail.texts.size + _SIGHT_BYTES * len(self.sights)
+    whole: Whole | None
+    size: int
 
     def serves(self, asked: Asked) -> bool:
         """Whether it is what would be made now."""
@@ -76,7 +82,7 @@ class Views:
             if kept is not None and kept.serves(asked):
                 self._kept.move_to_end(asked.scope)
                 return kept
-        made = look(reader, asked)
+        made = look(reader, asked, None if kept is None else kept.whole)
         self._keep(asked.scope, made)
         return made
 
@@ -100,31 +106,41 @@ class Views:
             self.size -= dropped.size
 
 
-def look(reader: Reader, asked: Asked) -> ScopeView:
-    """Make a view."""
+def look(reader: Reader, asked: Asked, kept: Whole | None = None) -> ScopeView:
+    """Make a view; `kept` is an earlier look at the same scope."""
     assert asked.valid_at is not None
     documents = asked.head.documents
-    viewer = Viewer(
-        reader,
-        asked.scope,
-        asked.horizon,
-        asked.policy,
-        asked.valid_at,
-        {},
-    )
-    tail = tail_of(documents)
-    sights = viewer.see(tail) if tail.start else viewer.see_all(documents)
+    frame = (reader, asked.scope, asked.horizon, asked.policy, asked.valid_at)
+    if documents <= WHOLE and not asked.horizon.blocked:
+        whole = look_at_whole(*frame, documents, kept)
+        if whole is not None:
+            return _view(asked, whole.sights(), whole.standing, 0, whole)
+    viewer = Viewer(*frame, Glances({}, {}, {}), {})
+    sights = viewer.see(tail_of(documents))
+    return _view(asked, sights, viewer.standing, blocks_of(documents), None)
+
+
+def _view(
+    asked: Asked,
+    sights: list[Sight],
+    standing: dict[bytes, Standing],
+    blocks: int,
+    whole: Whole | None,
+) -> ScopeView:
+    texts = Texts([sight.text for sight in sights])
+    size = texts.size + _SIGHT_BYTES * len(sights) + (0 if whole is None else whole.size)
+    since, until = stretch(standing.values())
     return ScopeView(
         _state(asked),
-        viewer.since,
-        viewer.until,
+        since,
+        until,
+        blocks,
         {sight.ordinal: sight for sight in sights},
-        viewer.standing,
+        standing,
         names_of(sights),
-        Tail(
-            np.array([sight.ordinal for sight in sights], np.int64),
-            Texts([sight.text for sight in sights]),
-        ),
+        Tail(np.array([sight.ordinal for sight in sights], np.int64), texts),
+        whole,
+        size,
     )
 
 

@@ -11,9 +11,8 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
-from typing import TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -23,8 +22,6 @@ from projections.rows import Mark
 from projections.state import Reader, StoreReader
 from schemas.errors import StoreDamaged
 from schemas.events import Value
-
-T = TypeVar("T")
 
 
 class DocumentGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -168,22 +165,29 @@ def _there(data: bytes | None, what: str) -> bytes:
     return data
 
 
-def all_observations(
-    reader: Reader, scope16: bytes, limit: int
-) -> dict[bytes, ObservationGlance] | None:
-    """A scope's observations by record hash, in one walk; None if there are more than `limit`."""
-    return _all(reader, keys.observations(scope16), limit, _observation)
+def observation_glance(data: bytes) -> ObservationGlance:
+    """A stored observation."""
+    return _observation(data)
 
 
-def all_facts(reader: Reader, scope16: bytes, limit: int) -> dict[bytes, FactGlance] | None:
-    """A scope's facts by record hash, in one walk; None if there are more than `limit`."""
-    return _all(reader, keys.facts(scope16), limit, _fact)
+def fact_glance(data: bytes) -> FactGlance:
+    """A stored fact."""
+    return _fact(data)
 
 
-def _all(
-    reader: Reader, prefix: bytes, limit: int, decode: Callable[[bytes], T]
-) -> dict[bytes, T] | None:
+def observation_rows(reader: Reader, scope16: bytes, limit: int) -> dict[bytes, bytes] | None:
+    """A scope's stored observations by record hash; None if there are more than `limit`."""
+    return _all(reader, keys.observations(scope16), limit)
+
+
+def fact_rows(reader: Reader, scope16: bytes, limit: int) -> dict[bytes, bytes] | None:
+    """A scope's stored facts by record hash; None if there are more than `limit`."""
+    return _all(reader, keys.facts(scope16), limit)
+
+
+def _all(reader: Reader, prefix: bytes, limit: int) -> dict[bytes, bytes] | None:
+    """One walk, which costs a fifth of as many gets."""
     assert isinstance(reader, StoreReader), "views are of committed state"
-    rows = list(islice(reader.store.scan(prefix), limit + 1))
     cut = len(prefix)
-    return None if len(rows) > limit else {key[cut:]: decode(data) for key, data in rows}
+    found = {key[cut:]: data for key, data in islice(reader.store.scan(prefix), limit + 1)}
+    return None if len(found) > limit else found

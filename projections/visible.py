@@ -5,13 +5,13 @@ Rules
   other. The certain cases, which are nearly all, are read off glances; whatever rests on facts, is
   superseded, or is otherwise not plain is judged by `view` itself.
 - Public views only: marks are those of the current head, whatever evidence is asked for.
-- What is seen is the same at every instant in [`since`, `until`), as long as the scope's head and
-  the policy stay. So it may be kept by them, and by nothing less (field failure 27).
+- What is seen is the same at every instant in [`since`, `until`), as long as the records and the
+  policy stay. So it may be kept by them, and by nothing less (field failure 27).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -21,8 +21,6 @@ from projections.glances import (
     DocumentGlance,
     FactGlance,
     ObservationGlance,
-    all_facts,
-    all_observations,
     document_glances,
     fact_glances,
     observation_glances,
@@ -44,7 +42,6 @@ _NOT_KEPT = (int(Decision.COVERED), int(Decision.DELETED))
 _OK = int(Check.OK)
 _NO_GROUNDS = -1
 _NEVER = 2**63
-_SLACK = 1024
 
 R = TypeVar("R")
 
@@ -87,20 +84,39 @@ class Sight(msgspec.Struct, frozen=True, gc=False):
 
 
 class Standing(NamedTuple):
-    """The unsuperseded facts of one (entity, attribute) that are eligible and hold at the instant.
+    """How the facts of one (entity, attribute) stand at every instant of [since, until).
 
-    All of them are public, or all of them are one conflict's sides: two values of a single-valued
-    attribute are unequal (I3).
+    `sights` are the unsuperseded ones that are eligible and hold. All of them are public, or all of
+    them are one conflict's sides: two values of a single-valued attribute are unequal (I3).
+    `certain` if this follows from the glances alone.
     """
 
-    facts: Mapping[bytes, Said]
-    candidates: Mapping[bytes, Candidate]
+    sights: Mapping[bytes, Sight]
+    since: int | None
+    until: Bound
+    certain: bool
+
+
+def stretch(groups: Iterable[Standing]) -> tuple[int | None, Bound]:
+    """The interval of instants at each of which all the groups stand as they do."""
+    groups = list(groups)
+    since = max((one.since for one in groups if one.since is not None), default=None)
+    return since, min((one.until for one in groups if one.until is not None), default=None)
+
+
+class Glances(NamedTuple):
+    """What was read of a scope, by record hash; `members` are whole groups by their own hash."""
+
+    observations: dict[bytes, ObservationGlance]
+    facts: dict[bytes, FactGlance]
+    members: dict[bytes, list[bytes]]
 
 
 class Viewer:
-    """Looks at a scope's documents under one horizon and policy, at one instant (µs).
+    """Looks at a scope's records under one horizon and policy, at one instant (µs).
 
-    `standing` are groups already judged so, by hash.
+    `standing` are groups already judged so, by hash. `unsure` are episodes about which the glances
+    did not decide.
     """
 
     def __init__(
@@ -110,6 +126,7 @@ class Viewer:
         horizon: Horizon,
         policy: Policy,
         t: int,
+        glances: Glances,
         standing: Mapping[bytes, Standing],
     ) -> None:
         assert horizon.marks is None, "public views only"
@@ -118,11 +135,9 @@ class Viewer:
         self._horizon = horizon
         self._policy = policy
         self._t = t
-        self._observations: dict[bytes, ObservationGlance] = {}
-        self._facts: dict[bytes, FactGlance] = {}
-        self._members: dict[bytes, list[bytes]] = {}
-        self._points: list[int] = []
+        self._observations, self._facts, self._members = glances
         self.standing = dict(standing)
+        self.unsure: set[bytes] = set()
 
     def see(self, ordinals: Sequence[int]) -> list[Sight]:
         """Those of the documents that may be seen, in the order given. Raises `StoreDamaged`."""
@@ -130,69 +145,21 @@ class Viewer:
             return []
         documents = document_glances(self._reader, self._scope, ordinals)
         self._look(documents)
-        return self._seen(ordinals, documents)
-
-    def see_all(self, documents: int) -> list[Sight]:
-        """What may be seen of a scope with so many documents; reads it in one go."""
-        if self._horizon.blocked:
-            return []
-        found = self._look_at_all(documents)
-        ordinals = range(documents)
-        return self.see(ordinals) if found is None else self._seen(ordinals, found)
-
-    @property
-    def since(self) -> int | None:
-        """The first instant from which on just this is seen; None if there is none."""
-        return max((point for point in self._points if point <= self._t), default=None)
-
-    @property
-    def until(self) -> int | None:
-        """The instant from which on something else may be seen; None if there is none."""
-        return min((point for point in self._points if point > self._t), default=None)
-
-    def _seen(self, ordinals: Sequence[int], documents: Sequence[DocumentGlance]) -> list[Sight]:
         seen = []
         for ordinal, document in zip(ordinals, documents, strict=True):
             record16 = document.record
             if document.fact:
-                standing = self._group(self._facts[record16].entity_attribute)
-                said = standing.facts.get(record16)
-                if said is not None:
-                    found = standing.candidates[record16]
-                    seen.append(Sight(ordinal, record16, said.text, found))
-                continue
-            observation = self._observations[record16]
-            event = observation.event
-            if event is not None and self._episode(record16, observation):
-                found = Candidate("episode", event.envelope.event_id, (), None)
-                seen.append(Sight(ordinal, record16, event.content or "", found))
+                attribute16 = self._facts[record16].entity_attribute
+                sight = self.group(attribute16).sights.get(record16)
+            else:
+                sight = self.episode(record16)
+            if sight is not None:
+                if sight.ordinal != ordinal:
+                    raise StoreDamaged(f"document {ordinal}")
+                seen.append(sight)
         return seen
 
     # Reading
-
-    def _look_at_all(self, documents: int) -> list[DocumentGlance] | None:
-        """Read the scope's records in order of their keys; None if most of them are no documents.
-
-        The records must have the ordinals 0 to `documents` - 1, each once.
-        """
-        limit = _SLACK + 2 * documents
-        facts = all_facts(self._reader, self._scope, limit)
-        observations = all_observations(self._reader, self._scope, limit)
-        if facts is None or observations is None:
-            return None
-        self._facts, self._observations = facts, observations
-        for record16, fact in facts.items():
-            self._members.setdefault(fact.entity_attribute, []).append(record16)
-        found: dict[int, DocumentGlance] = {}
-        count = 0
-        for is_fact, records in ((True, facts), (False, observations)):
-            for record16, glance in records.items():
-                if glance.ordinal >= 0:
-                    found[glance.ordinal] = DocumentGlance(is_fact, record16)
-                    count += 1
-        if not count == len(found) == documents:
-            raise StoreDamaged(f"one of the scope's {documents} documents")
-        return [_there(found.get(ordinal), f"document {ordinal}") for ordinal in range(documents)]
 
     def _look(self, documents: Sequence[DocumentGlance]) -> None:
         """Read all that judging the documents needs, a few reads for all of them."""
@@ -205,17 +172,17 @@ class Viewer:
             fact16 for record16 in episodes for fact16 in self._observations[record16].hiders
         )
         self._look_at_observations(
-            source16 for fact in self._facts.values() for source16 in _found_in(fact)
+            source16 for fact in self._facts.values() for source16 in found_in(fact)
         )
 
     def _look_at_facts(self, records: Iterable[bytes]) -> None:
         new = [record16 for record16 in dict.fromkeys(records) if record16 not in self._facts]
-        self._facts |= fact_glances(self._reader, self._scope, new)
+        self._facts.update(fact_glances(self._reader, self._scope, new))
 
     def _look_at_observations(self, records: Iterable[bytes]) -> None:
         known = self._observations
         new = [record16 for record16 in dict.fromkeys(records) if record16 not in known]
-        known |= observation_glances(self._reader, self._scope, new)
+        known.update(observation_glances(self._reader, self._scope, new))
 
     def _look_at_groups(self, records: Sequence[bytes]) -> None:
         """Read the groups of the facts, with all their members."""
@@ -230,7 +197,8 @@ class Viewer:
 
     # Facts
 
-    def _group(self, attribute16: bytes) -> Standing:
+    def group(self, attribute16: bytes) -> Standing:
+        """How a group stands whose members were looked at."""
         standing = self.standing.get(attribute16)
         if standing is None:
             members = {record16: self._facts[record16] for record16 in self._members[attribute16]}
@@ -244,17 +212,19 @@ class Viewer:
 
     def _judged(self, attribute16: bytes) -> Standing:
         group = Group(self._reader, self._scope, attribute16, self._horizon, self._policy)
-        self._points += group.instants()
+        since, until = self._stretch(group.instants())
         public, sides, _ = group.at(self._t)
-        facts = {m.record: _said(m.record, m.event) for m in public or sides}
+        said = [_said(m.record, m.event) for m in public or sides]
         conflict = group.conflict_at(self._t)
-        return _standing(facts, None if conflict is None else (conflict.start, conflict.end))
+        overlap = None if conflict is None else (conflict.start, conflict.end)
+        return Standing(self._sights(said, overlap), since, until, False)
 
     def _unsuperseded(self, members: Mapping[bytes, FactGlance]) -> Standing:
         """How facts stand of which none supersedes another: all that are eligible and hold."""
-        facts: dict[bytes, Said] = {}
+        said: list[Said] = []
         points: list[int] = []
-        for record16, event in self._eligible(members):
+        eligible, certain = self._eligible(members)
+        for record16, event in eligible:
             start, end = event.valid_from, earlier(event.valid_to, event.expires_at)
             if end is not None and end <= start:
                 continue
@@ -262,18 +232,42 @@ class Viewer:
             if end is not None:
                 points.append(end)
             if holds(start, end, self._t):
-                facts[record16] = _said(record16, event)
-        self._points += points
-        if not _clash(list(facts.values()), self._policy):
-            return _standing(facts, None)
-        since = max(point for point in points if point <= self._t)
-        return _standing(facts, (since, min((p for p in points if p > self._t), default=None)))
+                said.append(_said(record16, event))
+        since, until = self._stretch(points)
+        overlap = None
+        if _clash(said, self._policy):
+            assert since is not None, "two hold"
+            overlap = since, until
+        return Standing(self._sights(said, overlap), since, until, certain)
+
+    def _stretch(self, points: Sequence[int]) -> tuple[int | None, Bound]:
+        """The widest interval around the instant that has none of the points within."""
+        since = max((point for point in points if point <= self._t), default=None)
+        return since, min((point for point in points if point > self._t), default=None)
+
+    def _sights(
+        self, said: Sequence[Said], overlap: tuple[int, Bound] | None
+    ) -> dict[bytes, Sight]:
+        """Facts as candidates of their own, or as sides of one conflict."""
+        conflict = None
+        if overlap is not None:
+            name = min(one.fact_id for one in said)
+            conflict = Candidate("conflict", name, tuple(said), overlap)
+        found = {}
+        for one in said:
+            candidate = conflict or Candidate("fact", one.fact_id, (one,), None)
+            ordinal = self._facts[one.record].ordinal
+            found[one.record] = Sight(ordinal, one.record, one.text, candidate)
+        return found
 
     def _eligible(
         self, members: Mapping[bytes, FactGlance]
-    ) -> Iterator[tuple[bytes, AssertionGlance]]:
-        """Those in force at level accepted by grounds of the prefix, and not retracted."""
-        unsure = []
+    ) -> tuple[list[tuple[bytes, AssertionGlance]], bool]:
+        """Those in force at level accepted by grounds of the prefix, and not retracted.
+
+        And whether the glances alone decided that.
+        """
+        found, unsure = [], []
         for record16, fact in members.items():
             if fact.event is None or not self._may_be_eligible(fact):
                 continue
@@ -281,9 +275,11 @@ class Viewer:
             if grounds is None or not self._horizon.knows(grounds):
                 unsure.append((record16, fact.event))
             elif grounds != _NO_GROUNDS:
-                yield record16, fact.event
+                found.append((record16, fact.event))
+        if not unsure:
+            return found, True
         grounded = self._grounded([record16 for record16, _ in unsure])
-        yield from (one for one in unsure if one[0] in grounded)
+        return found + [one for one in unsure if one[0] in grounded], False
 
     def _may_be_eligible(self, fact: FactGlance) -> bool:
         """Whether status and grounds alone decide."""
@@ -333,27 +329,37 @@ class Viewer:
 
     # Episodes
 
-    def _episode(self, record16: bytes, observation: ObservationGlance) -> bool:
-        horizon = self._horizon
+    def episode(self, record16: bytes) -> Sight | None:
+        """An observation as testimony with words, if it is that; its hiders were looked at."""
+        observation, horizon = self._observations[record16], self._horizon
+        event = observation.event
         if (
-            observation.deletions
+            event is None
+            or observation.ordinal < 0
+            or observation.deletions
             or observation.append <= horizon.cutoff_ms
             or not horizon.knows(observation.recorded_at)
+            or (observation.hiders and not self._unhidden(record16, observation.hiders))
         ):
-            return False
-        if not observation.hiders:
-            return True
-        hides = [self._hides(fact16, record16) for fact16 in observation.hiders]
+            return None
+        candidate = Candidate("episode", event.envelope.event_id, (), None)
+        return Sight(observation.ordinal, record16, event.content or "", candidate)
+
+    def _unhidden(self, record16: bytes, hiders: Sequence[bytes]) -> bool:
+        hides = [self._hides(fact16, record16) for fact16 in hiders]
         if True in hides:
             return False
-        return None not in hides or self._judged_episode(record16)
+        if None not in hides:
+            return True
+        self.unsure.add(record16)
+        return self._judged_episode(record16)
 
     def _hides(self, fact16: bytes, record16: bytes) -> bool | None:
         """Whether a fact hides an episode that it cites; None if it is not certain."""
         fact = _there(self._facts.get(fact16), f"fact {fact16.hex()}")
         if not fact.flags & CAP_ACCEPTED or self._grounds(fact) in (None, _NO_GROUNDS):
             return None
-        return self._horizon.retracted(fact.retractions) and record16 in _found_in(fact)
+        return self._horizon.retracted(fact.retractions) and record16 in found_in(fact)
 
     def _judged_episode(self, record16: bytes) -> bool:
         found = self._reader.observation(self._scope, record16)
@@ -361,15 +367,6 @@ class Viewer:
         return episode_visible(
             self._reader, self._scope, record16, row, self._horizon, self._policy
         )
-
-
-def _standing(facts: dict[bytes, Said], overlap: tuple[int, Bound] | None) -> Standing:
-    said = tuple(facts.values())
-    if overlap is None:
-        candidates = {one.record: Candidate("fact", one.fact_id, (one,), None) for one in said}
-        return Standing(facts, candidates)
-    conflict = Candidate("conflict", min(one.fact_id for one in said), said, overlap)
-    return Standing(facts, dict.fromkeys(facts, conflict))
 
 
 def _clash(said: Sequence[Said], policy: Policy) -> bool:
@@ -389,7 +386,7 @@ def _there(row: R | None, what: str) -> R:
     return row
 
 
-def _found_in(fact: FactGlance) -> list[bytes]:
+def found_in(fact: FactGlance) -> list[bytes]:
     """Hashes of the observations in which quotes of a fact were found."""
     witnesses = [witness for justification in fact.witnesses for witness in justification]
     return [
