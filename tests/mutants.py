@@ -27,6 +27,9 @@ FENCE = "tests/core/test_fence.py"
 BYTES = "tests/core/test_same_bytes.py"
 SUPPORT = "tests/core/test_support.py"
 PAST = "tests/core/test_past_views.py"
+BAD = "tests/core/test_bad_input.py"
+CHECKED = "tests/projections/test_checked.py"
+STRAIGHT = "tests/schemas/test_straight.py"
 HTTP = "tests/gateway/test_http.py"
 CONTRACT = "tests/runtime/test_contract.py"
 
@@ -51,8 +54,8 @@ MUTANTS = (
     Mutant("I1 an unseen predecessor is damage", "projections/follower.py",
            "if not self._seen(overlay, header.sequence - 1, header.previous):",
            "if False:", (I1, FENCE)),
-    Mutant("I1 an anchor ahead of the log is damage", "mnemolog/anchoring.py",
-           "if anchor.entries > checkpoint.count:", "if False:", (I1,)),
+    Mutant("I1 an anchor ahead of the log is damage", "processors/anchored.py",
+           "if seen.entries > ledger.count:", "if False:", (I1,)),
     Mutant("I1 a body is bound to its header", "schemas/sealing.py",
            ".encrypt(key.nonce, body, associated)", ".encrypt(key.nonce, body, None)", (BYTES,)),
     Mutant("I1 only what was read back counts", "processors/admission.py",
@@ -62,7 +65,7 @@ MUTANTS = (
     Mutant("I1 a follow-up explains no other record's missing key", "projections/follower.py",
            "or _record_of(later) != _record_of(entry)", "", (BYTES,)),
     Mutant("I1 a record given twice is admitted once", "processors/admission.py",
-           "if record.offset < _checkpoint(plan).positions[kind]:", "if False:", (FENCE,)),
+           "if record.offset >= positions[kind]:", "if True:", (FENCE,)),
     Mutant("a beaten writer's bodies do not outlive it", "projections/follower.py",
            "self._doom_beaten(overlay, entry, key)", "pass", (FENCE,)),
     Mutant("an injected entry destroys no key", "projections/follower.py",
@@ -135,7 +138,7 @@ MUTANTS = (
            "    assert isinstance(event, Deletion)\n    stopped = _blocked(draft, context)",
            "    assert isinstance(event, Deletion)\n    stopped = None", (PAST,)),
     Mutant("I5 a fall with no other sign moves the head", "processors/settling.py",
-           "flags=draft.flags | MOVES_HEAD,", "flags=draft.flags,", (I5,)),
+           "    draft.flags |= MOVES_HEAD\n", "", (I5,)),
     Mutant("I5 every named fact must be public", "projections/claims.py",
            "for fact_id in set(claim.facts)", "for fact_id in claim.facts[:1]", (I5,)),
     Mutant("I5 the claim equals the fact", "projections/claims.py",
@@ -159,6 +162,18 @@ MUTANTS = (
            (SUPPORT,)),
     Mutant("access is decided before anything is read", "gateway/application.py",
            "if not self._backend.registry().may(principal, role, scope):", "if False:", (HTTP,)),
+    Mutant("a row is bound to its key, value and store", "projections/checked.py",
+           "if self._mac(key, row) != value[-MAC_BYTES:]:", "if False:", (CHECKED,)),
+    Mutant("a group has as many facts as were put there", "projections/state.py",
+           "if len(found) != (size.facts if size else 0):", "if False:", (HTTP,)),
+    Mutant("a source that was checked must be there", "projections/support.py",
+           "if source is None and witness.check != Check.PENDING:", "if False:", (HTTP,)),
+    Mutant("a scope with records has a head", "gateway/asked.py",
+           "if not head.count and reader.document(scope16, 0) is not None:", "if False:", (HTTP,)),
+    Mutant("a refusal that a crash kept back is told", "projections/follower.py",
+           "self.on_fold(receipts)", "pass", (BAD,)),
+    Mutant("an integer has at most 64 bits", "schemas/straight.py",
+           "if byte & 128 or number >> 64:", "if False:", (STRAIGHT,)),
 )  # fmt: skip
 
 

@@ -7,13 +7,22 @@ from hypothesis import strategies as st
 
 from schemas.codec import READ_FAULTS, Codec, through_fastavro
 from schemas.errors import InvalidEvent, Undecodable
-from schemas.events import Event
+from schemas.events import Actor, Envelope, Event, Retraction
 from schemas.kinds import Kind
+from schemas.scope import Scope
 from schemas.straight import Reading, reading
 from schemas.writers import current_schema, schema_text, writer_schema
 from tests.schemas.generated import events
 
 CODEC = Codec()
+RETRACTION = Retraction(
+    Envelope(
+        "e", Scope("t", "n", "s"), "a", Actor("u", "user"), "p", 1_777_626_000_000_000, "k", ()
+    ),
+    "f",
+    "no",
+)
+OCCURRED = bytes.fromhex("8090b0e4b9afa806")
 START = 10
 STRAIGHT = {kind: reading(kind, current_schema(kind)) for kind in Kind}
 FASTAVRO = {kind: through_fastavro(writer_schema(kind, schema_text(kind))) for kind in Kind}
@@ -72,3 +81,15 @@ def test_every_cut_is_refused(of_kind: tuple[Kind, Event]) -> None:
     frame = CODEC.encode(kind, event)
     for size in range(START, len(frame)):
         assert taken(STRAIGHT[kind], frame[:size]) is None
+
+
+def test_an_integer_of_more_than_64_bits_is_refused_however_long() -> None:
+    frame = CODEC.encode(Kind.RETRACTION, RETRACTION)
+    at = frame.index(OCCURRED)
+    for padding in (b"\xff" * 9 + b"\x02", b"\xff" * 10 + b"\x01", b"\xff" * 200_000):
+        longer = frame[:at] + padding + frame[at + len(OCCURRED) :]
+        assert taken(STRAIGHT[Kind.RETRACTION], longer) is None
+    most = frame[:at] + b"\xff" * 9 + b"\x01" + frame[at + len(OCCURRED) :]
+    event = taken(STRAIGHT[Kind.RETRACTION], most)
+    assert event is not None
+    assert event.envelope.occurred_at == -(2**63)
