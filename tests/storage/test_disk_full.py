@@ -244,6 +244,29 @@ class Failing:
         return self._write(*arguments, **options)
 
 
+def said(n: int) -> list[dict[str, Any]]:
+    """An observation, a fact that quotes it; some are retracted, one is superseded."""
+    common = {"scope": SCOPE}
+    premises = [{"observation": f"o{n}", "quote": f"no {n}"}]
+    events: list[dict[str, Any]] = [
+        {**common, "kind": "observation", "event_id": f"o{n}", "content": f"no {n}"},
+        {
+            **common,
+            "kind": "assertion",
+            "event_id": f"a{n}",
+            "fact_id": f"f{n}",
+            "entity": "alice" if n in (7, 8) else f"number {n}",
+            "attribute": "state",
+            "value": f"no {n}",
+            "justifications": [{"premises": premises}],
+            **({"supersedes": "f7"} if n == 8 else {}),
+        },
+    ]
+    if n % 3 == 0:
+        events.append({**common, "kind": "retraction", "event_id": f"r{n}", "fact_id": f"f{n}"})
+    return events
+
+
 @pytest.mark.parametrize("part", ["ledger", "vault", "state", "anchors", "remembered"])
 def test_whichever_store_fails_alone_admission_waits_and_then_goes_on_without_loss(
     part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -259,10 +282,7 @@ def test_whichever_store_fails_alone_admission_waits_and_then_goes_on_without_lo
         alice = memory.scope(*SCOPE.values())
         assert alice.observe("before", event_id="o0").state == "accepted"
         failing.failing = True
-        events = [
-            {"kind": "observation", "scope": SCOPE, "event_id": f"o{n}", "content": f"no {n}"}
-            for n in range(1, 20)
-        ]
+        events = [event for n in range(1, 20) for event in said(n)]
         told = {receipt.state for receipt in memory.publish(events, wait=0.2)}
         assert told <= {"received", "accepted"}
         assert "accepted" not in told or part in ("anchors", "remembered")
@@ -270,11 +290,15 @@ def test_whichever_store_fails_alone_admission_waits_and_then_goes_on_without_lo
         until(backend.problems, lambda found: any("cannot be written" in one for one in found))
         failing.failing = False
         until(backend.problems, lambda found: found == [])
-        found = until(lambda: alice.episodes(limit=100).items, lambda items: len(items) == 20)
-        assert {episode.event_id for episode in found} == {f"o{n}" for n in range(20)}
+        entries = 1 + len(events)
+        until(lambda: memory.verify().partitions[0].entries, lambda n: n >= entries, 20)
+        found = alice.episodes(limit=100).items  # without those bound to a retracted fact
+        assert {one.event_id for one in found} == {f"o{n}" for n in range(20) if n % 3 or not n}
         verified = memory.verify(deep=True)
         assert verified.ok
-        assert verified.partitions[0].entries == 20
+        assert verified.partitions[0].entries == entries
+        public = {fact.fact_id for fact in alice.facts(limit=100).items}
+        assert public == {f"f{n}" for n in range(1, 20) if n % 3 and n != 7}
         assert alice.observe("after", event_id="o20").state == "accepted"
     with Memory.open(tmp_path / "data") as memory:
         assert memory.verify(deep=True).ok
