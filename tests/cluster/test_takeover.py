@@ -28,7 +28,7 @@ def caught_up(cluster: Cluster) -> list[Follower]:
     return followers
 
 
-@pytest.mark.parametrize("point", ["keys.after", "append.after", "read-back.after", "commit.after"])
+@pytest.mark.parametrize("point", ["keys.after", "append.after", "commit.after"])
 def test_a_worker_frozen_at_any_step_is_beaten_when_it_wakes_after_its_successor(
     point: str, cluster: Cluster
 ) -> None:

@@ -21,7 +21,6 @@ from mnemolog import folding
 from mnemolog.cluster import Installation, installation, make_worker
 from mnemolog.cluster.installation import instance_directory
 from processors.admission import Rules
-from processors.worker import GROUP
 from projections.kafka_io import Kafka, Sent
 from projections.ports import Headers
 from schemas.master import MasterKey
@@ -32,13 +31,13 @@ from tests.crash.fuse import Fuse, fused
 POINTS = (
     "intake.after",  # before the keys
     "keys.after",  # before the ledger
+    "anchor.before",
     "produce.between",  # half of a batch acknowledged
     "append.after",
+    "anchor.after",
     "read-back.after",  # before the store
     "commit.after",
     "erase.after",
-    "anchor.before",
-    "anchor.after",
 )
 
 
@@ -72,7 +71,7 @@ def fit(fuse: Fuse, plan: Plan, ready: Path) -> None:
         """Kafka with a fuse in the worker's consumer and in the middle of a produced batch."""
 
         def consumer(self, group: str, **own: Any) -> Any:
-            if group != GROUP:
+            if not group.endswith("-workers"):
                 return super().consumer(group, **own)
             return _Watched(super().consumer(plan.group, **own), fuse, ready, plan.twice)
 

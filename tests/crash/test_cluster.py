@@ -19,16 +19,16 @@ from tests.crash.installed import Installed
 pytestmark = pytest.mark.kafka
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_a_worker_killed_at_any_step_is_succeeded_without_loss(
-    point: str, cluster: Cluster
+@pytest.mark.parametrize("points", [POINTS[:3], POINTS[3:6], POINTS[6:]], ids="+".join)
+def test_workers_killed_one_after_another_at_any_step_are_succeeded_without_loss(
+    points: tuple[str, ...], cluster: Cluster
 ) -> None:
-    installed = Installed(cluster, Feed(51, 4, 12))
-    half = len(installed.feed.said) // 2
-    installed.publish(0, half)
-    installed.killed(Plan("first", point))
-    installed.publish(half)
-    installed.finish(Plan("second"))
+    installed = Installed(cluster, Feed(51, 6, 12))
+    each = len(installed.feed.said) // len(points)
+    for turn, point in enumerate(points):
+        installed.publish(turn * each, (turn + 1) * each)
+        installed.killed(Plan(point, point))
+    installed.finish(Plan("last"))
     installed.check()
 
 
