@@ -34,6 +34,7 @@ from schemas.scope import Scope
 Reading = Callable[[bytes, int], tuple[Event, int]]
 
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
+    "scope": Scope,  # of another order of fields
     "actor": Actor,
     "content_ref": ContentRef,
     "value": Value,
