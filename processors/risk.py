@@ -2,6 +2,9 @@
 
 Instruction-like text and secrets are quoted data wherever they come up: the flags say so to
 auditors and to whoever renders them. A flag never depends on another record's arrival.
+
+The time is linear in the text, whatever it is: no blank of a pattern runs over lines from each of
+them, or one event would hold up its partition for hours.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ SECRET = "secret"
 _INSTRUCTION_HINTS = ("ignore", "system:", "you are now", "treat all", "disregard", "<|")
 _SECRET_HINTS = ("-----begin", "akia", "password", "secret", "token", "api_key", "api key")
 _INSTRUCTION = re.compile(
-    r"ignore (all |any )?(the )?(previous|prior|above)|^\s*system:|you are now|<\|"
+    r"ignore (all |any )?(the )?(previous|prior|above)|^[^\S\n]*system:|you are now|<\|"
     r"|disregard (all|the|any|previous)|treat all \w+ as",
     re.MULTILINE,
 )

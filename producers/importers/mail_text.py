@@ -8,9 +8,10 @@
 
 from __future__ import annotations
 
-import re
 from email.message import EmailMessage, Message
-from html.parser import HTMLParser
+
+from producers.importers.html_text import untagged
+from producers.importers.lines import one_line
 
 
 class UndecodableText(ValueError):
@@ -24,7 +25,7 @@ def body_text(message: EmailMessage) -> str:
         return ""
     text = _decoded(part)
     if part.get_content_type() == "text/html":
-        return _untagged(text)
+        return untagged(text)
     return text
 
 
@@ -40,11 +41,6 @@ def attachment_lines(message: EmailMessage) -> list[str]:
     return lines
 
 
-def one_line(text: str) -> str:
-    """`text` with every run of white space, line breaks too, as one blank."""
-    return " ".join(text.split())
-
-
 def _decoded(part: Message) -> str:
     payload = part.get_payload(decode=True)
     raw = payload if isinstance(payload, bytes) else b""
@@ -55,37 +51,3 @@ def _decoded(part: Message) -> str:
         except (UnicodeError, LookupError):
             continue
     raise UndecodableText(f"the text is neither {one_line(declared)} nor UTF-8")
-
-
-class _Words(HTMLParser):
-    """Collects the text between tags; blocks and `<br>` break lines."""
-
-    _SILENT = frozenset({"script", "style", "title"})
-    _BREAKS = frozenset({"br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "blockquote"})
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.words: list[str] = []
-        self._silent = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._silent += tag in self._SILENT
-        if tag in self._BREAKS:
-            self.words.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._silent = max(0, self._silent - (tag in self._SILENT))
-        if tag in self._BREAKS:
-            self.words.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self._silent:
-            self.words.append(re.sub(r"\s+", " ", data))
-
-
-def _untagged(html: str) -> str:
-    words = _Words()
-    words.feed(html)
-    words.close()
-    lines = (one_line(line) for line in "".join(words.words).split("\n"))
-    return "\n".join(line for line in lines if line)

@@ -26,7 +26,8 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from producers.importers.build import derived_id, observation
-from producers.importers.mail_text import UndecodableText, attachment_lines, body_text, one_line
+from producers.importers.lines import one_line
+from producers.importers.mail_text import UndecodableText, attachment_lines, body_text
 from producers.importers.report import (
     Event,
     Item,
