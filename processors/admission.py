@@ -34,6 +34,7 @@ from projections.step import Due
 from schemas.bodies import encode_body, with_quote_key
 from schemas.codec import Codec
 from schemas.entry import NO_FOLLOW_UP, SCHEMA_VERSION, Entry, Header, header_bytes, make_entry
+from schemas.errors import StoreDamaged
 from schemas.kinds import Decision, Kind, Reason
 from schemas.normalise import VERSION as NORMALISER_VERSION
 from schemas.policy import Policy
@@ -80,7 +81,7 @@ class Admission:
         self._keys = key_source
         self._clock = clock
         self._rules = rules
-        if follower.checkpoint().count:  # what a store made anew folds was told when it came
+        if _folded_before(follower):  # what a store made anew folds was told when it came
             follower.on_fold = self._tell_rejections
 
     def resume(self) -> None:
@@ -193,6 +194,14 @@ class Admission:
         if refused:
             follower = self.follower
             follower.log.append(self._topics.rejections, follower.partition, refused)
+
+
+def _folded_before(follower: Follower) -> bool:
+    """Whether the store holds a fold; one that cannot tell is stopped when it is taken up."""
+    try:
+        return follower.checkpoint().count > 0
+    except StoreDamaged:
+        return False
 
 
 def _due_of(key: bytes) -> Due:
