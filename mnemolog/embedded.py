@@ -23,11 +23,11 @@ from gateway.backend import Published, Reach
 from mnemolog.anchoring import Anchoring, check_folded
 from mnemolog.backlog import Backlog
 from mnemolog.data_directory import DataDirectory
-from mnemolog.folding import catch_up, open_state
+from mnemolog.folding import catch_up, open_state, rows_key
 from mnemolog.parts import RECENT, Part, Turnstile
 from mnemolog.verdicts import Verdicts
 from processors.admission import Admission, Rules
-from processors.apart import Apart
+from processors.apart import Apart, Place, State
 from processors.due import due_controls
 from processors.verify import verify_partitions
 from projections.anchors import FileAnchors
@@ -149,11 +149,15 @@ class Embedded:
         self._held.callback(self.vault.close)
         directory.mark_opened()
         self._apart = Apart(
-            path / "log",
-            self.partitions,
-            self.topics.ledger,
-            path / "vault",
-            master.derive("record-keys"),
+            Place(
+                str(path / "log"),
+                self.partitions,
+                self.topics.ledger,
+                str(path / "vault"),
+                master.derive("record-keys"),
+                master.derive("keyed-hashes"),
+            ),
+            self._state,
         )
         self.anchoring = Anchoring(
             *(
@@ -175,6 +179,10 @@ class Embedded:
             part = _Admitting(admission.follower, admission, lock, self._changed)
             self._held.callback(part.close)
             self._parts.append(part)
+
+    def _state(self, number: int) -> State:
+        path = self._directory.generation() / f"p{number}"
+        return State(number, str(path), rows_key(self._master, number))
 
     def _follower(self, number: int, store: KeyValueStore) -> Follower:
         return Follower(number, self.log, self.topics.ledger, store, self.vault, self.hasher)

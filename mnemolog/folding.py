@@ -39,8 +39,13 @@ def open_state(
     path: Path, rebuild: str, master: MasterKey, partition: int, *, known: bool
 ) -> CheckedStore:
     """The state of one partition, its rows bound to installation and partition; else as above."""
-    key = master.derive(f"projection-rows-{partition}")
+    key = rows_key(master, partition)
     return CheckedStore(open_projection(path, rebuild, known=known), key)
+
+
+def rows_key(master: MasterKey, partition: int) -> bytes:
+    """The key that binds the rows of a partition."""
+    return master.derive(f"projection-rows-{partition}")
 
 
 def catch_up(follower: Follower, tell_s: float = TELL_S) -> None:

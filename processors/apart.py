@@ -1,10 +1,10 @@
-"""A second process that reads ledgers for `verify`, so that both cores work (SPEC §3).
+"""A second process that examines partitions for `verify`, so that both cores work (SPEC §3).
 
 Rules
-- It opens log and vault of an embedded installation to read only, beside the process that holds
-  them, and sees what is on disk at that moment: who starts it admits nothing meanwhile.
-- The task, with the vault's key, comes over standard input, the readings go over standard output.
-- It is never needed: where it fails, the first process reads by itself, and says what is wrong.
+- It opens an embedded installation's stores to read only, beside the process that holds them, and
+  sees what is on disk at that moment: who starts it admits nothing meanwhile.
+- The task, with its keys, comes over standard input; what was found goes over standard output.
+- It is never needed: where it fails, the first process examines by itself, and says what is wrong.
 """
 
 from __future__ import annotations
@@ -13,46 +13,67 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 import structlog
 
-from processors.ledger_reading import Reading, read_ledger
+from processors.examining import Examined, examine
+from projections.checked import CheckedStore
+from projections.follower import Follower
+from projections.kv_memory import MemoryStore
 from projections.kv_rocks import RocksStore
 from projections.log_rocks import RocksLog
+from projections.ports import KeyValueStore
 from projections.vault import WrappedVault
+from schemas.policy import Policy
+from schemas.sealing import Hasher
 
 log = structlog.get_logger()
 WORTH_IT = 50_000  # entries: starting a process costs about as much as reading these
 
 
-class Task(msgspec.Struct, frozen=True):
-    """What is to be read; `vault_key` is empty where bodies are not."""
+class Place(msgspec.Struct, frozen=True):
+    """Where an embedded installation's log and vault stand, and what it takes to read them."""
 
     log: str
     partitions: int
     ledger: str
     vault: str
     vault_key: bytes
-    numbers: tuple[int, ...]
+    hash_key: bytes
+
+
+class State(msgspec.Struct, frozen=True):
+    """The projections of one partition, and the key of its rows."""
+
+    partition: int
+    path: str
+    key: bytes
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What is to be examined, and how."""
+
+    place: Place
+    states: tuple[State, ...]
+    deep: bool
+    policy: Policy
 
 
 class Apart:
-    """Starts the second process for one installation."""
+    """Starts the second process for one installation; `state` tells where projections stand now."""
 
-    def __init__(
-        self, log: Path, partitions: int, ledger: str, vault: Path, vault_key: bytes
-    ) -> None:
-        self._of = (str(log), partitions, ledger, str(vault))
-        self._vault_key = vault_key
+    def __init__(self, place: Place, state: Callable[[int], State]) -> None:
+        self._place = place
+        self._state = state
 
     @contextmanager
-    def reading(self, numbers: Sequence[int], *, bodies: bool) -> Iterator[Helper]:
-        """The process that reads these partitions while the caller does something else."""
-        task = Task(*self._of, self._vault_key if bodies else b"", tuple(numbers))
+    def examining(self, numbers: Sequence[int], deep: bool, policy: Policy) -> Iterator[Helper]:
+        """The process that examines these partitions while the caller does others."""
+        task = Task(self._place, tuple(map(self._state, numbers)), deep, policy)
         paths = [os.path.abspath(path) for path in sys.path]
         process = subprocess.Popen(
             [sys.executable, "-m", "processors.apart"],
@@ -78,31 +99,41 @@ class Helper:
             process.stdin.write(msgspec.msgpack.encode(task))
             process.stdin.close()
 
-    def result(self) -> dict[int, Reading]:
-        """Wait for the readings, by partition; none if the process failed."""
+    def result(self) -> dict[int, Examined]:
+        """Wait for what was found, by partition; nothing if the process failed."""
         assert self._process.stdout is not None
         data = self._process.stdout.read()
         if self._process.wait() != 0:
-            log.warning("reading in one process", status=self._process.returncode)
+            log.warning("verifying in one process", status=self._process.returncode)
             return {}
-        readings: list[Reading] = pickle.loads(data)
-        return {reading.chain.partition: reading for reading in readings}
+        examined: list[Examined] = pickle.loads(data)
+        return {one.chain.partition: one for one in examined}
 
 
 def main() -> None:
-    """Read what standard input asks for."""
+    """Examine what standard input asks for."""
     task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Task)
-    source = RocksLog(Path(task.log), task.partitions, _no_clock, create=False, read_only=True)
-    vault = None
-    if task.vault_key:
-        store = RocksStore(Path(task.vault), create=False, read_only=True)
-        vault = WrappedVault(store, task.vault_key, create=False)
-    readings = [read_ledger(number, source, task.ledger, vault) for number in task.numbers]
-    sys.stdout.buffer.write(pickle.dumps(readings, protocol=pickle.HIGHEST_PROTOCOL))
+    place = task.place
+    ledgers = RocksLog(Path(place.log), place.partitions, _no_clock, create=False, read_only=True)
+    keys = WrappedVault(_reading(place.vault), place.vault_key, create=False)
+    hasher = Hasher(place.hash_key)
+    found = []
+    for state in task.states:
+        store: KeyValueStore = MemoryStore()
+        if task.deep:
+            store = CheckedStore(_reading(state.path), state.key)
+        follower = Follower(state.partition, ledgers, place.ledger, store, keys, hasher)
+        found.append(examine(follower, task.deep, task.policy))
+        store.close()
+    sys.stdout.buffer.write(pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+def _reading(path: str) -> RocksStore:
+    return RocksStore(Path(path), create=False, read_only=True)
 
 
 def _no_clock() -> int:
-    raise AssertionError("reading appends nothing")
+    raise AssertionError("examining appends nothing")
 
 
 if __name__ == "__main__":

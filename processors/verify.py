@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from processors.anchored import forked, headless, memory_flaws, missed_by, newest, scope_flaw
 from processors.apart import WORTH_IT, Apart
 from processors.chain import Chain, Flaw
-from processors.ledger_reading import Reading, read_ledger
-from processors.verify_rows import Rows, compare
+from processors.examining import Examined, examine
 from projections import keys
 from projections.follower import Follower
 from projections.ports import Anchor, Anchors
@@ -60,16 +59,11 @@ def verify_partitions(
     `against`: checkpoints that are known to be this installation's. `apart`: starts a second
     process, where the ledger is large enough for it.
     """
-    rules = policy or Policy()
-    readings, rows = _read(followers, deep, rules, apart)
-    walks = []
-    for follower in followers:
-        number = follower.partition
-        reading = readings.get(number) or _reading(follower, deep)
-        walk = _verify(follower, reading, anchors, remembered)
-        if deep and not _unreadable(reading):
-            _tell_rows(walk, rows.get(number) or compare(follower, rules))
-        walks.append(walk)
+    examined = _examine(followers, deep, policy or Policy(), apart)
+    walks = [
+        _verify(follower, one, anchors, remembered)
+        for follower, one in zip(followers, examined, strict=True)
+    ]
     for walk in walks:
         identity = walk.follower.log.identity()
         for checkpoint in against:
@@ -88,39 +82,24 @@ def verify_partitions(
     )
 
 
-def _read(
+def _examine(
     followers: Sequence[Follower], deep: bool, policy: Policy, apart: Apart | None
-) -> tuple[dict[int, Reading], dict[int, Rows]]:
-    """What two processes find out at once: one reads ledgers, the other reads some or folds."""
+) -> list[Examined]:
+    """Examine every partition; where it is worth it, every other one in a second process."""
     entries = sum(one.log.end(one.ledger, one.partition) for one in followers)
-    if apart is None or entries < WORTH_IT or (os.cpu_count() or 1) < 2:
-        return {}, {}
-    theirs = [one.partition for one in (followers if deep else followers[1::2])]
-    readings: dict[int, Reading] = {}
-    rows: dict[int, Rows] = {}
-    with apart.reading(theirs, bodies=deep) as helper:
-        for follower in followers:
-            if deep:
-                rows[follower.partition] = compare(follower, policy)
-            elif follower.partition not in theirs:
-                readings[follower.partition] = _reading(follower, deep)
-        return readings | helper.result(), rows
-
-
-def _reading(follower: Follower, deep: bool) -> Reading:
-    vault = follower.vault if deep else None
-    return read_ledger(follower.partition, follower.log, follower.ledger, vault)
-
-
-def _unreadable(reading: Reading) -> bool:
-    """Whether the ledger cannot be folded to its end, so that its rows prove nothing."""
-    return reading.chain.broken or any(flaw.what != "witness" for flaw in reading.bodies)
+    theirs = [one.partition for one in followers[1::2]]
+    if apart is None or not theirs or entries < WORTH_IT or (os.cpu_count() or 1) < 2:
+        return [examine(one, deep, policy) for one in followers]
+    with apart.examining(theirs, deep, policy) as helper:
+        done = {one.partition: examine(one, deep, policy) for one in followers[::2]}
+        done |= helper.result()
+    return [done.get(one.partition) or examine(one, deep, policy) for one in followers]
 
 
 def _verify(
-    follower: Follower, reading: Reading, anchors: Anchors, remembered: Anchors | None
+    follower: Follower, examined: Examined, anchors: Anchors, remembered: Anchors | None
 ) -> _Partition:
-    chain = reading.chain
+    chain = examined.chain
     walk = _Partition(follower, chain)
     walk.found(chain.flaws)
     if chain.ignored:
@@ -132,14 +111,11 @@ def _verify(
         _check_store(walk, heads)
     except StoreDamaged as error:
         walk.found([Flaw(None, "projection", error.detail)])
-    walk.found(reading.bodies)
-    return walk
-
-
-def _tell_rows(walk: _Partition, rows: Rows) -> None:
-    walk.found(rows.flaws)
-    for flaw in rows.notices:
+    walk.found(examined.bodies)
+    walk.found(examined.rows.flaws)
+    for flaw in examined.rows.notices:
         walk.notice(flaw.what, flaw.detail, flaw.sequence)
+    return walk
 
 
 def _check_anchors(

@@ -26,7 +26,7 @@ def test_two_processes_find_what_one_finds(
         two = site.verify(deep)
     assert two == one
     assert told(list(two.damage))[0][:3] == (partition, sequence, what)
-    assert "reading in one process" not in [line["event"] for line in logs]
+    assert "verifying in one process" not in [line["event"] for line in logs]
 
 
 def test_a_whole_ledger_is_well_by_two_processes_too(
@@ -47,4 +47,4 @@ def test_where_the_second_process_fails_the_first_reads_by_itself(
     with structlog.testing.capture_logs() as logs:
         for deep in (False, True):
             assert site.verify(deep).ok
-    assert [line["event"] for line in logs].count("reading in one process") == 2
+    assert [line["event"] for line in logs].count("verifying in one process") == 2
