@@ -28,7 +28,6 @@ from schemas.kinds import Kind
 from schemas.topics import TopicNames
 
 log = structlog.get_logger()
-GROUP = "mnemolog-workers"
 BATCH = 1000
 POLL_S = 0.05
 HOUSEKEEPING_S = 1.0
@@ -43,6 +42,11 @@ class Owned(NamedTuple):
     close: Callable[[], None]
 
 
+def group_of(topics: TopicNames) -> str:
+    """The consumer group of an installation's workers; another's on the same broker is another."""
+    return f"{topics.prefix}-workers"
+
+
 class Worker:
     """One worker process. `open_partition` wires a partition up; it may raise `Unavailable`."""
 
@@ -54,7 +58,6 @@ class Worker:
         *,
         keep_intake: bool = False,
         intake_anew: bool = False,
-        group: str = GROUP,
     ) -> None:
         self._kafka = kafka
         self._topics = topics
@@ -66,7 +69,7 @@ class Worker:
         self._stopping = False
         self._housekept = 0.0
         self._consumer: Consumer = kafka.consumer(
-            group,
+            group_of(topics),
             **{
                 "partition.assignment.strategy": "range",
                 "session.timeout.ms": 10_000,

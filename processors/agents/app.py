@@ -25,9 +25,12 @@ def build(
     data_dir: str,
     broker_credentials: Any = None,
 ) -> faust.App:
-    """The application; `sweep` publishes the controls that are due and returns how many."""
+    """The application of one installation, whose topics it is named after.
+
+    `sweep` publishes the controls that are due and returns how many.
+    """
     app = faust.App(
-        "mnemolog-agents",
+        f"{triggers.removesuffix('.triggers')}-agents",
         broker=[f"kafka://{address}" for address in bootstrap.split(",")],
         broker_credentials=broker_credentials,
         store="memory://",
