@@ -7,9 +7,9 @@ Rules
 - Legs rank candidates: a fact, an episode, or a conflict, which is one candidate however many
   sides it has and is found by the best of them. Legs are fused by reciprocal rank (K = 10: on
   LoCoMo the customary 60 is measurably worse), packed greedily under the caller's budgets.
-- In a scope that has posting blocks the exact leg knows the facts of the tail and those that the
-  lexical leg came upon; if that had to leave candidates unjudged, the answer is `partial` and says
-  `scope_truncated`.
+- In a scope too large to be looked at as a whole the exact leg knows the facts of the tail and
+  those that the lexical leg came upon; if candidates had to be left unjudged, or a key has more
+  facts than are read, the answer is `partial` and says `scope_truncated`.
 - Recall changes nothing, and the same state and request give the same answer.
 """
 
@@ -29,7 +29,7 @@ from gateway.views import ScopeView, Views, names_of
 from projections.lexical import JUDGED, NoSearchableTerms, search
 from projections.lexical_rows import read_block_rows
 from projections.state import Reader
-from projections.visible import Candidate, Glances, Sight, Viewer
+from projections.visible import MEMBERS, Candidate, Glances, Sight, Viewer
 from schemas import answers
 from schemas.normalise import normalise_key
 from schemas.sealing import Hasher
@@ -53,8 +53,8 @@ _QUERY_TRUNCATED = answers.Reason(
 _SCOPE_TRUNCATED = answers.Reason(
     code="scope_truncated",
     field="query",
-    detail=f"the scope holds more than the {JUDGED:,} candidates that one recall judges",
-    remedy="ask with rarer words",
+    detail=f"more than {JUDGED:,} candidates, or keys of more than {MEMBERS:,} facts in all",
+    remedy="ask with rarer words, or list the facts of one entity and attribute",
 )
 _RESULTS_CUT = answers.Reason(
     code="token_budget",
@@ -115,12 +115,15 @@ class _Search:
     def legs(self, query: str, depth: int) -> tuple[dict[str, list[Sight]], list[answers.Reason]]:
         """Sights a leg, one a candidate, best first; what was left out."""
         sights = self._view.sights.values()
-        wanted = np.fromiter((self._wanted(s.candidate) for s in sights), np.bool_, len(sights))
+        wanted = np.ones(len(sights), np.bool_)
+        if self._types:
+            wanted[:] = [self._wanted(sight.candidate) for sight in sights]
         found = search(self._view.tail, wanted, self, query, depth)
         if isinstance(found, NoSearchableTerms):
             return {}, [_NO_TERMS]
         missing = [_QUERY_TRUNCATED] if found.truncated else []
-        if not found.complete:
+        looked = self._view.complete and (self._viewer is None or self._viewer.complete)
+        if not (found.complete and looked):
             missing.append(_SCOPE_TRUNCATED)
         ranked = [(hit.score, self._sight(hit.ordinal)) for hit in found.hits]
         ranked.sort(key=lambda one: (-one[0], one[1].candidate.name))

@@ -41,7 +41,7 @@ class ScopeView(NamedTuple):
     """A scope's tail as it is seen at every instant of [`since`, `until`).
 
     `blocks` are how many blocks of postings lie before the tail; none does where the whole scope
-    was looked at.
+    was looked at. `complete` unless facts were left out since too many have their key.
     """
 
     state: tuple[ScopeHead, bytes, int | None]
@@ -53,6 +53,7 @@ class ScopeView(NamedTuple):
     names: Names
     tail: Tail
     whole: Whole | None
+    complete: bool
     size: int
 
     def serves(self, asked: Asked) -> bool:
@@ -114,10 +115,11 @@ def look(reader: Reader, asked: Asked, kept: Whole | None = None) -> ScopeView:
     if documents <= WHOLE and not asked.horizon.blocked:
         whole = look_at_whole(*frame, documents, kept)
         if whole is not None:
-            return _view(asked, whole.sights(), whole.standing, 0, whole)
+            return _view(asked, whole.sights(), whole.standing, 0, whole, complete=True)
     viewer = Viewer(*frame, Glances({}, {}, {}), {})
-    sights = viewer.see(tail_of(documents))
-    return _view(asked, sights, viewer.standing, blocks_of(documents), None)
+    sights = viewer.see(tail_of(documents)[::-1])[::-1]  # the newest keys first
+    blocks = blocks_of(documents)
+    return _view(asked, sights, viewer.standing, blocks, None, complete=viewer.complete)
 
 
 def _view(
@@ -126,6 +128,8 @@ def _view(
     standing: dict[bytes, Standing],
     blocks: int,
     whole: Whole | None,
+    *,
+    complete: bool,
 ) -> ScopeView:
     texts = Texts([sight.text for sight in sights])
     size = texts.size + _SIGHT_BYTES * len(sights) + (0 if whole is None else whole.size)
@@ -140,6 +144,7 @@ def _view(
         names_of(sights),
         Tail(np.array([sight.ordinal for sight in sights], np.int64), texts),
         whole,
+        complete,
         size,
     )
 

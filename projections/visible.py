@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from projections import keys
 from projections.glances import (
     AssertionGlance,
     DocumentGlance,
@@ -25,6 +26,7 @@ from projections.glances import (
     fact_glances,
     observation_glances,
 )
+from projections.rows import GroupSize
 from projections.state import Reader
 from projections.support import Horizon, judge_all
 from projections.view import Group, episode_visible
@@ -42,6 +44,9 @@ _NOT_KEPT = (int(Decision.COVERED), int(Decision.DELETED))
 _OK = int(Check.OK)
 _NO_GROUNDS = -1
 _NEVER = 2**63
+
+MEMBERS = 4096
+"""How many facts of groups are read for one look at the tail of a scope, or beyond it."""
 
 R = TypeVar("R")
 
@@ -116,7 +121,8 @@ class Viewer:
     """Looks at a scope's records under one horizon and policy, at one instant (µs).
 
     `standing` are groups already judged so, by hash. `unsure` are episodes about which the glances
-    did not decide.
+    did not decide. Of groups at most `members` facts are read, in the order of the documents;
+    the facts of a group beyond that are not seen, and `complete` is false.
     """
 
     def __init__(
@@ -128,6 +134,7 @@ class Viewer:
         t: int,
         glances: Glances,
         standing: Mapping[bytes, Standing],
+        members: int = MEMBERS,
     ) -> None:
         assert horizon.marks is None, "public views only"
         self._reader = reader
@@ -138,6 +145,8 @@ class Viewer:
         self._observations, self._facts, self._members = glances
         self.standing = dict(standing)
         self.unsure: set[bytes] = set()
+        self.complete = True
+        self._left = members
 
     def see(self, ordinals: Sequence[int]) -> list[Sight]:
         """Those of the documents that may be seen, in the order given. Raises `StoreDamaged`."""
@@ -149,8 +158,8 @@ class Viewer:
         for ordinal, document in zip(ordinals, documents, strict=True):
             record16 = document.record
             if document.fact:
-                attribute16 = self._facts[record16].entity_attribute
-                sight = self.group(attribute16).sights.get(record16)
+                group = self._group_read(self._facts[record16].entity_attribute)
+                sight = None if group is None else group.sights.get(record16)
             else:
                 sight = self.episode(record16)
             if sight is not None:
@@ -186,14 +195,32 @@ class Viewer:
 
     def _look_at_groups(self, records: Sequence[bytes]) -> None:
         """Read the groups of the facts, with all their members."""
-        attribute_of = {r: self._facts[r].entity_attribute for r in records}
-        new = set(attribute_of.values()).difference(self._members, self.standing)
-        for attribute16 in new:
-            self._members[attribute16] = self._reader.members(self._scope, attribute16)
-        for record16, attribute16 in attribute_of.items():
-            if attribute16 in new and record16 not in self._members[attribute16]:
+        read: list[bytes] = []
+        for record16 in records:
+            attribute16 = self._facts[record16].entity_attribute
+            if attribute16 in self.standing:
+                continue
+            if attribute16 not in self._members and not self._read_group(attribute16):
+                self.complete = False
+                continue
+            if record16 not in self._members[attribute16]:
                 raise StoreDamaged(f"index of fact {record16.hex()}")
-        self._look_at_facts(r for attribute16 in new for r in self._members[attribute16])
+            read.append(attribute16)
+        self._look_at_facts(r for attribute16 in read for r in self._members[attribute16])
+
+    def _read_group(self, attribute16: bytes) -> bool:
+        """Read the members of a group, unless they are more than may still be read."""
+        size = self._reader.row(keys.group_size(self._scope, attribute16))
+        if isinstance(size, GroupSize) and size.facts > self._left:
+            return False
+        found = self._reader.members(self._scope, attribute16)
+        self._left -= len(found)
+        self._members[attribute16] = found
+        return True
+
+    def _group_read(self, attribute16: bytes) -> Standing | None:
+        known = attribute16 in self.standing or attribute16 in self._members
+        return self.group(attribute16) if known else None
 
     # Facts
 

@@ -182,6 +182,21 @@ def test_a_look_kept_up_to_date_is_a_fresh_one_at_every_step(
                 assert sights(kept[scope]) == sights(fresh), f"seed {seed} {scope} {t}"
 
 
+def test_a_key_of_more_facts_than_are_read_is_left_out_and_that_is_known() -> None:
+    core = core_told(
+        observe("o"),
+        *(claim(f"f{n}", [quote("o")], value=f"town {n}") for n in range(4)),
+        claim("g", [quote("o")], entity="bob"),
+    )
+    reader, scope16 = core.follower.reader, core.hasher.scope(SCOPE)
+    frame = (reader, scope16, core.horizon(SCOPE), core.policy, 5)
+    for members, seen in ((5, [0, 1, 2, 3, 4, 5]), (4, [0, 5]), (0, [0])):
+        one = Viewer(*frame, Glances({}, {}, {}), {}, members)
+        found = one.see(ordinals_of(core, SCOPE)[::-1])
+        assert sorted(sight.ordinal for sight in found) == seen
+        assert one.complete == (members == 5)
+
+
 CHANGES = {
     "a fact goes with its source": (
         [observe("o"), claim("f", [quote("o")])],
