@@ -1,7 +1,7 @@
 """Faults of workers on a broker of their own, and of the broker.
 
-New workers join one of two consumer groups, so that now and then two own the same partitions: the
-group says who tries, the chain says who wins. In the end one worker admits what is left.
+Workers join different consumer groups, so that often two own the same partitions: the group says
+who tries, the chain says who wins. In the end one worker admits what is left.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class KafkaWorld:
             "freeze a worker": self._freeze,
             "wake the frozen": self._wake,
             "one more worker": self._start,
+            "two workers on the same partitions": self._rivals,
             "a worker leaves": self._leave,
             "a worker loses its stores": self._lose,
             "a worker is given all twice": self._redeliver,
@@ -88,11 +89,8 @@ class KafkaWorld:
                 return [f"a worker ended with {worker.exitcode}", self._installed.where(worker)]
         self._workers.clear()
         self._rounds += 1
-        try:
-            self._installed.finish(_quiet(f"last-{self._rounds}"))
-            return self._installed.wrong()
-        except AssertionError as error:
-            return [str(error)]
+        self._installed.finish(_quiet(f"last-{self._rounds}"))
+        return self._installed.wrong()
 
     @staticmethod
     def _end(worker: ForkServerProcess) -> None:
@@ -154,6 +152,13 @@ class KafkaWorld:
         self._workers.append(self._installed.worker(_quiet(group)))
         self._publish(stretch)
         return f"in group {group}"
+
+    def _rivals(self, rng: random.Random, stretch: Stretch) -> str:
+        name = f"rivals-{rng.getrandbits(32):x}"
+        self._workers += [self._installed.ready(_quiet(f"{name}-{one}")) for one in GROUPS]
+        for at in range(*stretch):
+            self._publish((at, at + 1))
+        return "each in a group of its own"
 
     def _leave(self, rng: random.Random, stretch: Stretch) -> str:
         self._someone(rng)

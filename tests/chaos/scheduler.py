@@ -53,15 +53,26 @@ def run(
         name = names[number] if number < len(names) else rng.choice(names)
         own = random.Random(rng.getrandbits(64))  # however many numbers a fault draws
         end = min(at + rng.randint(1, MOST), events)
-        words = world.faults()[name](own, (at, end))
-        at, met[name] = end, met[name] + 1
+        met[name] += 1
+        try:
+            words = world.faults()[name](own, (at, end))
+        except AssertionError as error:
+            words, wrong = "not survived", [f"{name}: {error}"]
+        at = end
         tell(f"fault {number + 1}: {name} ({words})")
-        if met.total() % CHECK_EACH == 0:
-            wrong = world.check()
+        if met.total() % CHECK_EACH == 0 and not wrong:
+            wrong = _checked(world)
             tell(_verdict(wrong))
-    wrong = wrong or world.check()
+    wrong = wrong or _checked(world)
     tell(_verdict(wrong))
     return Outcome(wrong, met, at)
+
+
+def _checked(world: World) -> list[str]:
+    try:
+        return world.check()
+    except AssertionError as error:
+        return [f"the check: {error}"]
 
 
 def _verdict(wrong: list[str]) -> str:
