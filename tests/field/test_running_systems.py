@@ -36,7 +36,7 @@ ROUTES = [
 ]
 
 
-def _ask(http: Http, method: str, path: str, who: str | None = "all", **more: Any) -> Any:
+def ask(http: Http, method: str, path: str, who: str | None = "all", **more: Any) -> Any:
     """A call with a key, or with none."""
     scope = {**SCOPE, "branch": "main"}
     key = {"entity": "secret", "attribute": "word"} if path == "/v1/history" else {}
@@ -69,8 +69,8 @@ def test_what_was_deleted_is_served_by_no_route_and_the_deletion_itself_holds_no
         "justifications": [{"premises": [quote]}],
     }
     receipts = http.publish(said, fact)
-    before = _ask(http, "GET", "/v1/facts").json()["snapshot"]["token"]
-    shown = [_ask(http, method, path).text for method, path in ROUTES]
+    before = ask(http, "GET", "/v1/facts").json()["snapshot"]["token"]
+    shown = [ask(http, method, path).text for method, path in ROUTES]
     assert sum("zebracorn" in text for text in shown) >= 5
     (deleted,) = http.publish({"kind": "deletion", "event_id": "d1", "target": target})
     assert deleted["state"] == "accepted"
@@ -79,14 +79,14 @@ def test_what_was_deleted_is_served_by_no_route_and_the_deletion_itself_holds_no
     claimed = {"/v1/release"}  # which repeats what it was asked about
     for method, path in ROUTES:
         for more in options if "head" not in path and "entries" not in path else [{}]:
-            answer = _ask(http, method, path, **more)
+            answer = ask(http, method, path, **more)
             if "audit" in path and "snapshot" in more:
                 continue
             assert answer.status_code == 200, (path, more, answer.text)
             assert path in claimed or not any(word in answer.text for word in WORDS), (path, more)
-        answer = _ask(http, method, path, who=None)
+        answer = ask(http, method, path, who=None)
         assert answer.status_code == 401
-    refused = _ask(http, "POST", "/v1/release").json()
+    refused = ask(http, "POST", "/v1/release").json()
     assert (refused["decision"], refused["claims"][0]["reason"]) == ("abstain", "deleted")
     for path in ("/metrics", "/healthz", "/readyz", "/openapi.json"):
         answer = http.call("GET", path)
