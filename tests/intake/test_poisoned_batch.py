@@ -78,7 +78,7 @@ def test_a_damaged_compressed_batch_stops_the_worker_with_its_place_until_it_is_
     write(segment, place, stored[place : poisoned.at + poisoned.size])
     cluster.worker()
     try:
-        entries = until(lambda: cluster.entries(ALICE), lambda entries: len(entries) == 30)
+        entries = until(lambda: cluster.entries(ALICE), lambda found: len(found) == 30, 90)
     finally:
         cluster.stop()
     assert [entry.header.offset for entry in entries] == list(range(30))

@@ -42,7 +42,7 @@ def test_a_worker_without_its_registry_stops_and_goes_on_where_it_was(
     answered(cluster, 2)
     send(cluster, "by a schema that it must ask for", later)
     send(cluster, "behind it", None)
-    assert "schema registry" in str(until(running.failure, lambda error: error is not None))
+    assert "schema registry" in str(until(running.failure, lambda error: error is not None, 90))
 
     again = make_worker(cluster.installation, cluster.data / "worker-0")
     with pytest.raises(Unavailable, match="schema registry") as caught:
@@ -66,7 +66,7 @@ def test_the_worker_process_exits_with_3_and_says_which_part_is_away(
     monkeypatch.setenv("MNEMOLOG_SCHEMA_REGISTRY", url)
     cluster.send(b"\x00\x00\x00\x00\x01rest", partition=ALICE)
     process = cluster.process("worker")
-    told = "".join(process.communicate(timeout=60))
+    told = "".join(process.communicate(timeout=90))
     assert process.returncode == 3
     assert "schema registry" in told
     assert "secret" not in told
@@ -123,4 +123,4 @@ def send(cluster: Cluster, event_id: str, writer: Writer | None) -> None:
 
 def answered(cluster: Cluster, count: int) -> list[Entry]:
     """Alice's entries, once there are so many."""
-    return until(lambda: cluster.entries(ALICE), lambda entries: len(entries) == count)
+    return until(lambda: cluster.entries(ALICE), lambda entries: len(entries) == count, 90)
