@@ -92,8 +92,8 @@ def _advance(step: Step, offset: int) -> None:
     state.put(keys.entry(header.sequence), EntryRow(offset, step.hash))
     if header.flags & MOVES_HEAD and header.target_type not in (TARGET_SUBJECT, TARGET_SCOPE):
         head = state.head(header.scope)
-        state.put(
-            keys.head(header.scope),
+        state.put_head(
+            header.scope,
             HeadRow(head.count + 1, header.sequence, step.hash, header.recorded_at, head.documents),
         )
 

@@ -116,7 +116,7 @@ def _followed_up(step: Step, old: FactRow) -> FactRow:
     header = step.header
     body = step.body if isinstance(step.body, AssertionBody) else None
     if header.follows != NO_FOLLOW_UP and old.key_id != NONE16:
-        step.state.put(keys.doomed_key(old.key_id), Present(header.recorded_at))
+        step.state.doom(old.key_id, header.recorded_at)
     return replace(
         old,
         sequence=header.sequence,

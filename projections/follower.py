@@ -30,9 +30,7 @@ from schemas.errors import LedgerCorrupt, Unavailable
 from schemas.sealing import Hasher, unseal
 
 BATCH = 1000
-KNOWN = 16_384  # rows of the latest batches that are kept decoded
-_READ_AGAIN = frozenset(b"HIFSW")
-_HEAD, _DOOMED = b"HZ"
+KNOWN = 16_384  # heads that are kept decoded, beside the latest batch
 
 
 class Decided(msgspec.Struct, frozen=True, gc=False):
@@ -73,6 +71,7 @@ class Follower:
         self.hasher = hasher
         self.reader = StoreReader(store)
         self.moved: dict[bytes, Anchor] = {}
+        self._heads: dict[bytes, HeadRow] = {}
         self._known: dict[bytes, Row | None] = {}
         self._later: dict[int, Entry] = {}
         self._scanned = (-1, GENESIS)
@@ -148,30 +147,20 @@ class Follower:
     def commit(self, overlay: Overlay, receipts: Sequence[Decided]) -> None:
         """Write an overlay in one batch, destroy the keys it doomed, tell who waits."""
         self.store.write(overlay.encoded())
-        doomed = self._note(overlay)
-        if doomed:
-            self.destroy(doomed)
+        self._note(overlay)
+        if overlay.doomed:
+            self.destroy(overlay.doomed)
         if self.on_receipts is not None and receipts:
             self.on_receipts(receipts)
 
-    def _note(self, overlay: Overlay) -> list[bytes]:
-        """Keep rows that are read again soon, and heads for the anchors; the keys doomed."""
-        doomed = []
-        known: dict[bytes, Row | None] = {}
-        for key, row in overlay.pending.items():
-            concern = key[0]
-            if concern in _READ_AGAIN:
-                known[key] = row
-                if concern == _HEAD:
-                    assert isinstance(row, HeadRow)
-                    self.moved[key[1:]] = Anchor(row.count, row.hash)
-            elif concern == _DOOMED:
-                doomed.append(key[1:])
-        if len(self._known) + len(known) > KNOWN:
-            self._known = known
-        else:
-            self._known.update(known)
-        return doomed
+    def _note(self, overlay: Overlay) -> None:
+        """Keep the rows that are read again soon, and the heads for the anchors."""
+        for key, row in overlay.heads.items():
+            self.moved[key[1:]] = Anchor(row.count, row.hash)
+        if len(self._heads) > KNOWN:
+            self._heads = {}
+        self._heads.update(overlay.heads)
+        self._known = {**self._heads, **overlay.pending}
 
     def destroy(self, key_ids: Sequence[bytes]) -> None:
         """Destroy record keys, then forget that they were to be destroyed."""
@@ -229,7 +218,7 @@ class Follower:
         winner = overlay.entry(header.sequence)
         resent = winner is not None and winner.hash == entry.hash
         if not resent and key and unseal(key, entry.sealed, entry.header_bytes) is not None:
-            overlay.put(keys.doomed_key(header.key_id), Present(header.recorded_at))
+            overlay.doom(header.key_id, header.recorded_at)
 
     def _open(self, entry: Entry, key: bytes | None) -> Body:
         if key is not None:

@@ -180,6 +180,8 @@ class Overlay(Reader):
         self._rows: dict[bytes, Row | None] = {}  # what was read or put
         self.at = at
         self.pending: dict[bytes, Row | None] = {}
+        self.heads: dict[bytes, HeadRow] = {}  # those that moved, by their keys
+        self.doomed: list[bytes] = []  # record keys to destroy once this is committed
         self._blocks: dict[bytes, bytes] = {}
 
     def checkpoint(self) -> Checkpoint:
@@ -189,6 +191,16 @@ class Overlay(Reader):
     def put(self, key: bytes, row: Row | None) -> None:
         """Put a row on top; None deletes."""
         self._rows[key] = self.pending[key] = row
+
+    def put_head(self, scope16: bytes, row: HeadRow) -> None:
+        """Put a scope's head on top."""
+        key = keys.head(scope16)
+        self._rows[key] = self.pending[key] = self.heads[key] = row
+
+    def doom(self, key_id: bytes, since: int) -> None:
+        """Let a record key be destroyed; remembered until it is."""
+        self.put(keys.doomed_key(key_id), Present(since))
+        self.doomed.append(key_id)
 
     def put_raw(self, key: bytes, row: bytes) -> None:
         """Put bytes that are no struct on top."""

@@ -86,8 +86,8 @@ def add_document(step: Step, fact: bool) -> int:
     head = state.head(scope16)
     ordinal = head.documents
     state.put(keys.document(scope16, ordinal), Document(fact, step.header.record))
-    state.put(
-        keys.head(scope16),
+    state.put_head(
+        scope16,
         HeadRow(head.count, head.sequence, head.hash, head.recorded_at, ordinal + 1),
     )
     index_documents(state, scope16, ordinal + 1)

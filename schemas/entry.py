@@ -190,9 +190,13 @@ def parse_entry(data: bytes | None) -> Entry:
 
 
 def _check_vocabulary(header: Header) -> None:
-    try:
-        Kind(header.kind)
-        Decision(header.decision)
-        Reason(header.reason)
-    except ValueError as error:
-        raise MalformedEntry(str(error)) from None
+    for number, known, name in (
+        (header.kind, _KINDS, "kind"),
+        (header.decision, _DECISIONS, "decision"),
+        (header.reason, _REASONS, "reason"),
+    ):
+        if number not in known:
+            raise MalformedEntry(f"{number} is no known {name}")
+
+
+_KINDS, _DECISIONS, _REASONS = frozenset(Kind), frozenset(Decision), frozenset(Reason)
