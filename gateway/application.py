@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,7 +19,7 @@ from gateway.asked import Asked, ask
 from gateway.audit import audit_entries
 from gateway.backend import Backend, Published, Reach
 from gateway.errors import Conflict, Forbidden, NotFound, Unprocessable
-from gateway.listing import Item
+from gateway.listing import Item, SortKey, Turn
 from gateway.recall import recall
 from gateway.release import Gate
 from gateway.render import receipt_answer
@@ -27,7 +28,7 @@ from gateway.tokens import Cursor, Position, SnapshotPoint, Tokens
 from gateway.views import Views
 from projections.claims import Claim
 from projections.rows import ReceiptRow
-from projections.state import Reader
+from projections.state import NOT_BEFORE_EVERYTHING, Reader
 from schemas import answers
 from schemas.checkpoints import CheckpointKey
 from schemas.errors import ViewBehind
@@ -39,7 +40,7 @@ from schemas.scope import Scope, partition_of
 from schemas.sealing import Hasher
 
 WAIT = 5.0
-Lister = Callable[[Reader, Asked], list[Item]]
+Lister = Callable[[Turn, Asked, SortKey], Iterable[Item]]
 P = TypeVar("P", bound=answers.Page[Any])
 
 
@@ -200,7 +201,7 @@ class Application:
             scope,
             filters,
             "facts",
-            lambda reader, asked: listing.facts(reader, asked, want, self._hasher),
+            lambda turn, asked, after: listing.facts(turn, asked, after, want, self._hasher),
         )
 
     def history(
@@ -215,7 +216,7 @@ class Application:
             scope,
             filters,
             "history",
-            lambda reader, asked: listing.history(reader, asked, want, self._hasher),
+            lambda turn, asked, after: listing.history(turn, asked, after, want, self._hasher),
         )
 
     def conflicts(
@@ -230,7 +231,7 @@ class Application:
             scope,
             filters,
             "conflicts",
-            lambda reader, asked: listing.conflicts(reader, asked, want, self._hasher),
+            lambda turn, asked, after: listing.conflicts(turn, asked, after, want, self._hasher),
         )
 
     def episodes(
@@ -259,7 +260,7 @@ class Application:
             scope,
             filters,
             "audit-facts",
-            lambda reader, asked: listing.audit_facts(reader, asked, want, self._hasher),
+            lambda turn, asked, after: listing.audit_facts(turn, asked, after, want, self._hasher),
         )
 
     def audit_entries(
@@ -273,7 +274,7 @@ class Application:
             scope,
             filters,
             "audit-entries",
-            lambda reader, asked: audit_entries(self._backend, reader, asked),
+            lambda _, asked, after: audit_entries(self._backend, asked, after),
         )
 
     def head(self, principal: Principal, scope: Scope) -> answers.Head:
@@ -425,36 +426,40 @@ class Application:
                 field="cursor",
             )
         valid_at = filters.valid_at if isinstance(filters.valid_at, int) else None
-        with self._backend.reading(self._partition(scope)) as reader:
-            if cursor is not None:
-                continued = msgspec.structs.replace(
-                    filters,
-                    snapshot=None,
-                    recorded_at=cursor.recorded_at,
-                    valid_at="any" if cursor.valid_at is None else cursor.valid_at,
-                )
-                asked = self._frame(
-                    reader, scope, cursor.valid_at, continued, audit=role is Role.AUDITOR
-                )
-            else:
-                asked = self._frame(reader, scope, valid_at, filters, audit=role is Role.AUDITOR)
-            items = sorted(lister(reader, asked), key=lambda item: item.key)
         if cursor is not None:
-            items = [item for item in items if item.key > cursor.last]
-        page, rest = items[: filters.limit], items[filters.limit :]
+            valid_at = cursor.valid_at
+            filters = msgspec.structs.replace(
+                filters,
+                snapshot=None,
+                recorded_at=cursor.recorded_at,
+                valid_at="any" if valid_at is None else valid_at,
+            )
+        turn = partial(self._backend.reading, self._partition(scope))
+        with turn() as reader:
+            asked = self._frame(reader, scope, valid_at, filters, audit=role is Role.AUDITOR)
+            pinned = _pinned_at(reader, asked, filters)
+        asked = msgspec.structs.replace(
+            asked, horizon=msgspec.structs.replace(asked.horizon, evidence=pinned)
+        )
+        after = listing.FIRST if cursor is None else cursor.last
+        items, last = listing.page(turn, asked, lister(turn, asked, after), filters.limit)
         return shape(
             snapshot=asked.snapshot(self.tokens),
-            items=tuple(item.answer for item in page),
-            next_cursor=self._cursor(identity, asked, page, cursor) if rest else None,
+            items=items,
+            next_cursor=None
+            if last is None
+            else self.tokens.seal(Cursor(identity, pinned, asked.valid_at, last)),
         )
 
-    def _cursor(
-        self, identity: bytes, asked: Asked, page: list[Item], before: Cursor | None
-    ) -> str:
-        pinned = asked.head.recorded_at if before is None else before.recorded_at
-        if asked.recorded_at is not None:
-            pinned = asked.recorded_at
-        return self.tokens.seal(Cursor(identity, pinned, asked.valid_at, page[-1].key))
+
+def _pinned_at(reader: Reader, asked: Asked, filters: Filters) -> int:
+    """The τ up to which a list has evidence, on its first page and on all others.
+
+    It is the partition's, not the scope head's: some entries move no head, and are listed.
+    """
+    checkpoint = reader.checkpoint()
+    now = NOT_BEFORE_EVERYTHING if checkpoint is None else checkpoint.recorded_at
+    return min(at for at in (now, asked.recorded_at, filters.recorded_at) if at is not None)
 
 
 def _identity(name: str, scope: Scope, filters: Filters) -> bytes:

@@ -5,12 +5,14 @@ Read from the ledger itself, not from a projection. What was erased leaves its h
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+
 import msgspec
 
 from gateway.asked import Asked
 from gateway.backend import Backend
-from gateway.listing import Item
-from projections.state import Reader
+from gateway.listing import Item, SortKey, Standings
 from schemas import answers
 from schemas.bodies import AssertionBody, Body, EventBody, ObservationBody, event_id_of
 from schemas.entry import MOVES_HEAD, TARGET_SCOPE, TARGET_SUBJECT, Entry
@@ -21,20 +23,30 @@ from schemas.topics import TopicNames
 _TOPICS = TopicNames()
 
 
-def audit_entries(backend: Backend, reader: Reader, asked: Asked) -> list[Item]:
-    """Entries of the asked scope, and barriers over it, up to the horizon."""
-    found = []
+def audit_entries(backend: Backend, asked: Asked, after: SortKey) -> Iterable[Item]:
+    """Entries of the asked scope, and barriers over it, up to the horizon; made as they are asked.
+
+    The ledger is read while others write: nothing before an entry ever changes but its body, which
+    may go.
+    """
     count = 0
     for entry, body in backend.entries(asked.partition):
         header = entry.header
+        if not asked.horizon.knows(header.recorded_at):
+            return
         over_all = header.target_type in (TARGET_SUBJECT, TARGET_SCOPE)
-        concerns = header.scope == asked.scope or (over_all and header.subject == asked.subject)
-        if not concerns or not asked.horizon.knows(header.recorded_at):
+        if header.scope != asked.scope and not (over_all and header.subject == asked.subject):
             continue
         moved = bool(header.flags & MOVES_HEAD)
         count += moved
-        found.append(Item((header.sequence, b""), _answer(entry, body, count if moved else None)))
-    return found
+        key = (header.sequence, b"")
+        if key > after:
+            answer = _answer(entry, body, count if moved else None)
+            yield Item(key, partial(_made, answer))
+
+
+def _made(answer: answers.AuditEntry, _: Standings) -> answers.AuditEntry:
+    return answer
 
 
 def _answer(entry: Entry, body: Body | None, scope_sequence: int | None) -> answers.AuditEntry:

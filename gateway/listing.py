@@ -3,11 +3,19 @@
 Every list is in order of recording and paged by a cursor that holds the snapshot it began with, so
 writes in between neither skip nor repeat an item; what is retracted or deleted meanwhile is gone
 from later pages.
+
+A list is made in turns, so that a huge scope does not stop who writes: first where its items stand,
+from rows alone, then the items of the page, a few a turn. Evidence is that of the instant at which
+the list began, in every turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from gateway.asked import Asked
@@ -20,11 +28,14 @@ from gateway.render import (
     superseded_by,
 )
 from projections import keys
-from projections.rows import FactRow, ObservationRow
+from projections.glances import AssertionGlance, fact_glances
+from projections.rows import FactRow, ObservationRow, Present
 from projections.state import Reader
 from projections.support import Horizon, Status, judge, public_horizon
-from projections.view import Group, Member, episode_visible, groups
+from projections.view import Conflict, Group, Member, episode_visible
 from schemas import answers
+from schemas.errors import StoreDamaged
+from schemas.events import Assertion
 from schemas.intervals import holds
 from schemas.kinds import Reason
 from schemas.normalise import normalise_key
@@ -34,13 +45,91 @@ from schemas.times import format_instant
 from schemas.values import json_value
 
 SortKey = tuple[int, bytes]
+Turn = Callable[[], AbstractContextManager[Reader]]
+Marks = dict[bytes, tuple[str, Member | None]]
+
+CHUNK = 1000  # rows looked at in bulk
+GROUPS = 16  # judged in one turn
+SHOWN = 200  # items made in one turn
+KEPT = 256
+PAGE_BYTES = 8 * 1024 * 1024  # of contents and quotes; a page that reaches them ends
+FIRST: SortKey = (-(2**63), b"")  # before every item
+
+
+class Standings:
+    """What a turn has judged: groups as they stand now, each once while few are asked for."""
+
+    def __init__(self, reader: Reader, asked: Asked) -> None:
+        self.reader = reader
+        self.asked = asked
+        self._groups: dict[bytes, Group] = {}
+        self._public: dict[bytes, dict[bytes, Member]] = {}
+        self._marks: dict[bytes, Marks] = {}
+
+    def group(self, attribute16: bytes) -> Group:
+        """A group under the question's horizon."""
+        found = self._groups.get(attribute16)
+        if found is None:
+            if len(self._groups) >= KEPT:
+                for kept in (self._groups, self._public, self._marks):
+                    kept.clear()
+            asked = self.asked
+            found = Group(self.reader, asked.scope, attribute16, asked.horizon, asked.policy)
+            self._groups[attribute16] = found
+        return found
+
+    def public(self, attribute16: bytes) -> dict[bytes, Member]:
+        """The group's public facts by record, at the instant or at some instant."""
+        group, at = self.group(attribute16), self.asked.valid_at
+        if attribute16 not in self._public:
+            members = group.public_ever() if at is None else group.at(at).public
+            self._public[attribute16] = {member.record: member for member in members}
+        return self._public[attribute16]
+
+    def marks(self, attribute16: bytes) -> Marks:
+        """What befalls the group's members at some instant."""
+        group = self.group(attribute16)
+        if attribute16 not in self._marks:
+            self._marks[attribute16] = _marks(group)
+        return self._marks[attribute16]
 
 
 class Item(NamedTuple):
-    """An answer and where it stands in its list."""
+    """Where an answer stands in its list, and what makes it; None where nothing is to be shown."""
 
     key: SortKey
-    answer: answers.Answer
+    show: Callable[[Standings], answers.Answer | None]
+
+
+def page(
+    turn: Turn, asked: Asked, items: Iterable[Item], limit: int
+) -> tuple[tuple[answers.Answer, ...], SortKey | None]:
+    """The first answers, at most `limit`, and the key of the last one if there are more."""
+    shown: list[answers.Answer] = []
+    last, size, coming = FIRST, 0, iter(items)
+    while chunk := list(islice(coming, min(SHOWN, limit + 1))):
+        with turn() as reader:
+            standings = Standings(reader, asked)
+            for item in chunk:
+                answer = item.show(standings)
+                if answer is None:
+                    continue
+                if len(shown) == limit or size >= PAGE_BYTES:
+                    return tuple(shown), last
+                shown.append(answer)
+                last, size = item.key, size + _size(answer)
+    return tuple(shown), None
+
+
+def _size(answer: answers.Answer) -> int:
+    """Characters of what may be large in an answer."""
+    if isinstance(answer, answers.Episode):
+        return len(answer.content or "")
+    if isinstance(answer, answers.Fact | answers.AuditFact):
+        return len(str(answer.value)) + sum(len(cited.quote) for cited in answer.evidence)
+    if isinstance(answer, answers.Conflict):
+        return sum(map(_size, answer.sides))
+    return 0
 
 
 class Wanted(NamedTuple):
@@ -49,9 +138,8 @@ class Wanted(NamedTuple):
     entity: str | None
     attribute: str | None
 
-    def fits(self, member: Member) -> bool:
+    def fits(self, event: Assertion | AssertionGlance) -> bool:
         """Whether a fact's names are the wanted ones."""
-        event = member.event
         return (self.entity is None or normalise_key(event.entity) == self.entity) and (
             self.attribute is None or normalise_key(event.attribute) == self.attribute
         )
@@ -65,53 +153,86 @@ def wanted(entity: str | None, attribute: str | None) -> Wanted:
     )
 
 
-def wanted_groups(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> Iterator[Group]:
-    """The groups that can hold wanted facts: one if both names are given, else all."""
+class Place(NamedTuple):
+    """Where a fact stands: τ of its first entry, its hash, its group's."""
+
+    recorded_at: int
+    record: bytes
+    group: bytes
+
+
+def _places(turn: Turn, asked: Asked, want: Wanted, hasher: Hasher) -> list[Place]:
+    """The facts that the horizon knows: of one group if both names are given, else of all."""
+    with turn() as reader:
+        if want.entity is None or want.attribute is None:
+            prefix = keys.groups(asked.scope)
+        else:
+            attribute16 = hasher.entity_attribute(asked.scope, want.entity, want.attribute)
+            reader.members(asked.scope, attribute16)  # as many as there are to be
+            prefix = keys.group(asked.scope, attribute16)
+    at = len(keys.groups(asked.scope))
+    found = []
+    for key, row in reader.scan(prefix):
+        assert isinstance(row, Present)
+        if asked.horizon.knows(row.since):
+            found.append(Place(row.since, key[at + 16 :], key[at : at + 16]))
+    return found
+
+
+def _decided(
+    turn: Turn, asked: Asked, want: Wanted, hasher: Hasher
+) -> Iterator[tuple[SortKey, bytes]]:
+    """Sort key and group of each fact that was decided within the horizon and may be wanted."""
     if asked.horizon.blocked:
         return
-    if want.entity is not None and want.attribute is not None:
-        attribute16 = hasher.entity_attribute(asked.scope, want.entity, want.attribute)
-        yield Group(reader, asked.scope, attribute16, asked.horizon, asked.policy)
-        return
-    for _, group in groups(reader, asked.scope, asked.horizon, asked.policy):
-        yield group
+    places = iter(_places(turn, asked, want, hasher))
+    while chunk := list(islice(places, CHUNK)):
+        with turn() as reader:
+            glances = fact_glances(reader, asked.scope, [place.record for place in chunk])
+        for place in chunk:
+            glance = glances[place.record]
+            if (
+                glance.decided_at
+                and asked.horizon.knows(glance.decided_at)
+                and (glance.event is None or want.fits(glance.event))
+            ):
+                yield (glance.decided_at, place.record), place.group
 
 
-def _key(member: Member) -> SortKey:
-    return member.row.decided_at, member.record
-
-
-def facts(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> list[Item]:
+def facts(turn: Turn, asked: Asked, after: SortKey, want: Wanted, hasher: Hasher) -> Iterable[Item]:
     """Public facts at the instant, or at some instant."""
-    found = []
-    for group in wanted_groups(reader, asked, want, hasher):
-        public = group.public_ever() if asked.valid_at is None else group.at(asked.valid_at).public
-        for member in public:
-            if want.fits(member):
-                answer = fact_answer(reader, asked.scope, member.row, asked.horizon, "active", None)
-                found.append(Item(_key(member), answer))
-    return found
+
+    def show(record16: bytes, group16: bytes, standings: Standings) -> answers.Fact | None:
+        member = standings.public(group16).get(record16)
+        if member is None or not want.fits(member.event):
+            return None
+        return fact_answer(standings.reader, asked.scope, member.row, asked.horizon, "active", None)
+
+    places = _decided(turn, asked, want, hasher)
+    return [Item(key, partial(show, key[1], group)) for key, group in sorted(places) if key > after]
 
 
-def history(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> list[Item]:
+def history(
+    turn: Turn, asked: Asked, after: SortKey, want: Wanted, hasher: Hasher
+) -> Iterable[Item]:
     """Every period of the key whenever valid; superseded, disputed and expired ones marked."""
-    found = []
-    for group in wanted_groups(reader, asked, want, hasher):
-        marks = _marks(group)
-        for member in group.members.values():
-            if not member.eligible or not want.fits(member):
-                continue
-            status, by = marks.get(member.record, ("active", None))
-            if status == "active" and member.row.expired:
-                status = "expired"
-            answer = fact_answer(reader, asked.scope, member.row, asked.horizon, status, by)
-            found.append(Item(_key(member), answer))
-    return found
+
+    def show(record16: bytes, group16: bytes, standings: Standings) -> answers.Fact | None:
+        member = standings.group(group16).members.get(record16)
+        if member is None or not member.eligible or not want.fits(member.event):
+            return None
+        status, by = standings.marks(group16).get(record16, ("active", None))
+        if status == "active" and member.row.expired:
+            status = "expired"
+        return fact_answer(standings.reader, asked.scope, member.row, asked.horizon, status, by)
+
+    places = _decided(turn, asked, want, hasher)
+    return [Item(key, partial(show, key[1], group)) for key, group in sorted(places) if key > after]
 
 
-def _marks(group: Group) -> dict[bytes, tuple[str, Member | None]]:
+def _marks(group: Group) -> Marks:
     """What befalls each member at some instant: superseded before disputed."""
-    marks: dict[bytes, tuple[str, Member | None]] = {}
+    marks: Marks = {}
     for t in group.instants():
         standing = group.at(t)
         for side in standing.conflict:
@@ -121,90 +242,116 @@ def _marks(group: Group) -> dict[bytes, tuple[str, Member | None]]:
     return marks
 
 
-def conflicts(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> list[Item]:
+def conflicts(
+    turn: Turn, asked: Asked, after: SortKey, want: Wanted, hasher: Hasher
+) -> Iterable[Item]:
     """Conflict sets at the instant, or all of them."""
+
+    def show(key: SortKey, group16: bytes, standings: Standings) -> answers.Conflict | None:
+        for conflict in _conflicts(standings.group(group16), asked, want):
+            if _conflict_key(conflict) == key:
+                return conflict_answer(
+                    standings.reader,
+                    asked.scope,
+                    [side.row for side in conflict.sides],
+                    [side.event.fact_id for side in conflict.sides],
+                    (conflict.start, conflict.end),
+                    asked.horizon,
+                )
+        return None
+
+    sizes = Counter(group16 for _, group16 in _decided(turn, asked, want, hasher))
+    rivals = iter([group16 for group16, size in sizes.items() if size > 1])
     found = []
-    for group in wanted_groups(reader, asked, want, hasher):
-        for conflict in group.conflicts():
-            at = asked.valid_at
-            if at is not None and not holds(conflict.start, conflict.end, at):
-                continue
-            if not any(want.fits(side) for side in conflict.sides):
-                continue
-            first = min(_key(side) for side in conflict.sides)
-            key = (first[0], first[1] + conflict.start.to_bytes(9, "big", signed=True))
-            answer = conflict_answer(
-                reader,
-                asked.scope,
-                [side.row for side in conflict.sides],
-                [side.event.fact_id for side in conflict.sides],
-                (conflict.start, conflict.end),
-                asked.horizon,
-            )
-            found.append(Item(key, answer))
-    return found
+    while chunk := list(islice(rivals, GROUPS)):
+        with turn() as reader:
+            standings = Standings(reader, asked)
+            for group16 in chunk:
+                for conflict in _conflicts(standings.group(group16), asked, want):
+                    if (key := _conflict_key(conflict)) > after:
+                        found.append(Item(key, partial(show, key, group16)))
+    return sorted(found, key=lambda item: item.key)
 
 
-def episodes(reader: Reader, asked: Asked) -> list[Item]:
+def _conflicts(group: Group, asked: Asked, want: Wanted) -> Iterator[Conflict]:
+    for conflict in group.conflicts():
+        at = asked.valid_at
+        now = at is None or holds(conflict.start, conflict.end, at)
+        if now and any(want.fits(side.event) for side in conflict.sides):
+            yield conflict
+
+
+def _conflict_key(conflict: Conflict) -> SortKey:
+    first = min((side.row.decided_at, side.record) for side in conflict.sides)
+    return first[0], first[1] + conflict.start.to_bytes(9, "big", signed=True)
+
+
+def episodes(turn: Turn, asked: Asked, after: SortKey) -> Iterable[Item]:
     """Testimony; valid time does not apply."""
+
+    def show(record16: bytes, standings: Standings) -> answers.Episode | None:
+        reader = standings.reader
+        row = reader.observation(asked.scope, record16)
+        if row is None:
+            raise StoreDamaged(f"observation {record16.hex()}")
+        seen = episode_visible(reader, asked.scope, record16, row, asked.horizon, asked.policy)
+        return episode_answer(row) if seen else None
+
     prefix = keys.observations(asked.scope)
+    with turn() as reader:
+        pass
     found = []
     for key, row in reader.scan(prefix):
         assert isinstance(row, ObservationRow)
-        record16 = key[len(prefix) :]
-        if episode_visible(reader, asked.scope, record16, row, asked.horizon, asked.policy):
-            found.append(Item((row.recorded_at, record16), episode_answer(row)))
-    return found
+        at = (row.recorded_at, key[len(prefix) :])
+        if row.event is not None and asked.horizon.knows(row.recorded_at) and at > after:
+            found.append(Item(at, partial(show, at[1])))
+    return sorted(found, key=lambda item: item.key)
 
 
-def audit_facts(reader: Reader, asked: Asked, want: Wanted, hasher: Hasher) -> list[Item]:
+def audit_facts(
+    turn: Turn, asked: Asked, after: SortKey, want: Wanted, hasher: Hasher
+) -> Iterable[Item]:
     """Assertions of every status with the cause.
 
     Without its content is what was deleted or covered, then or since: an audit of the past revives
     nothing (SPEC §10).
     """
-    shown = public_horizon(reader, asked.subject, asked.recorded_at)
-    prefix = keys.facts(asked.scope)
-    found = []
-    standing: dict[bytes, Group] = {}
-    for key, row in reader.scan(prefix):
-        assert isinstance(row, FactRow)
-        if not asked.horizon.knows(row.recorded_at):
-            continue
-        record16 = key[len(prefix) :]
-        attribute16 = row.entity_attribute
-        group = standing.get(attribute16)
-        if group is None:
-            group = Group(reader, asked.scope, attribute16, asked.horizon, asked.policy)
-            standing[attribute16] = group
-        item = _audit_fact(reader, asked, shown, group, record16, row, want)
-        if item is not None:
-            found.append(Item((row.recorded_at, record16), item))
-    return found
+
+    def show(record16: bytes, group16: bytes, standings: Standings) -> answers.AuditFact | None:
+        reader = standings.reader
+        row = reader.fact(asked.scope, record16)
+        if row is None:
+            raise StoreDamaged(f"fact {record16.hex()}")
+        shown = public_horizon(reader, asked.subject, asked.horizon.evidence)
+        return _audit_fact(standings, shown, group16, record16, row, want)
+
+    places = sorted(_places(turn, asked, want, hasher))
+    return [
+        Item((place.recorded_at, place.record), partial(show, place.record, place.group))
+        for place in places
+        if (place.recorded_at, place.record) > after
+    ]
 
 
 def _audit_fact(
-    reader: Reader,
-    asked: Asked,
+    standings: Standings,
     shown: Horizon,
-    group: Group,
+    group16: bytes,
     record16: bytes,
     row: FactRow,
     want: Wanted,
 ) -> answers.AuditFact | None:
+    reader, asked = standings.reader, standings.asked
     status, reason = judge(reader, asked.scope, record16, row, asked.horizon)
     now = status if not asked.historical else judge(reader, asked.scope, record16, row, shown)[0]
     gone = shown.blocked or not {status, now}.isdisjoint((Status.DELETED, Status.COVERED))
     event = None if gone else row.event
     if event is None and want != Wanted(None, None):
         return None
-    if event is not None:
-        fits = (want.entity in (None, normalise_key(event.entity))) and (
-            want.attribute in (None, normalise_key(event.attribute))
-        )
-        if not fits:
-            return None
-    word, by, reason = _audit_status(asked, group, record16, row, status, reason)
+    if event is not None and not want.fits(event):
+        return None
+    word, by, reason = _audit_status(standings, group16, record16, row, status, reason)
     fault = explain(reason)
     return answers.AuditFact(
         fact_id=None if event is None else event.fact_id,
@@ -232,8 +379,14 @@ def _audit_fact(
 
 
 def _audit_status(
-    asked: Asked, group: Group, record16: bytes, row: FactRow, status: Status, reason: Reason
+    standings: Standings,
+    group16: bytes,
+    record16: bytes,
+    row: FactRow,
+    status: Status,
+    reason: Reason,
 ) -> tuple[str, Member | None, Reason]:
+    group, asked = standings.group(group16), standings.asked
     if status is not Status.ACCEPTED:
         return status.word, None, reason
     member = group.members.get(record16)
@@ -242,7 +395,7 @@ def _audit_status(
     if member.retracted:
         return "retracted", None, Reason.NONE
     if asked.valid_at is None:
-        word, by = _marks(group).get(record16, ("active", None))
+        word, by = standings.marks(group16).get(record16, ("active", None))
     else:
         standing = group.at(asked.valid_at)
         by = standing.superseded.get(record16)

@@ -21,13 +21,13 @@ BOUND = 10
 
 
 class Held:
-    """A runtime with room for `BOUND` undecided events a partition."""
+    """A runtime with room for so many undecided events a partition."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, room: int) -> None:
         directory = DataDirectory(path, os.environ)
         directory.init(2)
         master = MasterKey.load(path, os.environ)
-        self.backend = Embedded(directory, master, start=False, backlog=BOUND)
+        self.backend = Embedded(directory, master, start=False, backlog=room)
         self.door = EmbeddedDoor(self.backend, master)
         self.client = TestClient(self.door.app())
         self.client.headers["authorization"] = f"Bearer {local_api_key(master)}"
@@ -51,8 +51,17 @@ class Held:
 
 @pytest.fixture
 def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
-    """A fresh one."""
+    """A fresh one with little room."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = Held(tmp_path / "data")
+    made = Held(tmp_path / "data", BOUND)
+    yield made
+    made.door.close()
+
+
+@pytest.fixture
+def roomy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+    """A fresh one with room for a large scope."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = Held(tmp_path / "data", 20_000)
     yield made
     made.door.close()
