@@ -17,7 +17,7 @@ CHAOS = --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 \
   --generate-hashes --no-header --no-annotate --quiet
 
-.PHONY: help setup demo demo-kafka test test-fast lint types fmt bench bench-counts verify mutants \
+.PHONY: help setup demo demo-kafka test test-fast lint types fmt bench bench-page bench-counts verify mutants \
         chaos fuzz release-schemas kafka-up kafka-down lock clean
 
 help: ## List the targets
@@ -64,6 +64,9 @@ bench: $(STAMP) ## Measure against floor and goals, embedded and on Kafka (ARGS=
 	@$(KAFKA) status >/dev/null 2>&1 || trap '$(KAFKA) down >/dev/null' EXIT; \
 	bootstrap=$$($(KAFKA) up 1 | tail -n 1) || bootstrap=; \
 	$(BIN)/python -m benchmarks.bench $${bootstrap:+--kafka "$$bootstrap"} $(ARGS)
+
+bench-page: $(STAMP) ## Put the last whole run's figures into docs/performance.md
+	$(BIN)/python -m benchmarks.report
 
 bench-counts: $(STAMP) ## Compare calls, rows and bytes an event with the baseline (ARGS=--update)
 	$(BIN)/python -m benchmarks.counts $(ARGS)

@@ -30,7 +30,6 @@ from benchmarks import admission, asking, crowded, gateway, kafka, ledger, repor
 from benchmarks.results import Result
 from benchmarks.run import QUICK, Run, Sizes, sizes
 
-RESULTS = Path(__file__).with_name("results.json")
 Rows = Callable[[Run], Iterator[Result]]
 
 EMBEDDED: dict[str, Rows] = {
@@ -124,7 +123,7 @@ def main() -> None:
         f"{minutes:.1f} minutes in all"
     )
     report.table(done.results, title, broker=bool(asked.kafka))
-    output = asked.output or (RESULTS if not asked.only and not asked.quick else None)
+    output = asked.output or (report.RESULTS if not asked.only and not asked.quick else None)
     if output is not None:
         report.write(done.results, output)
     if done.failed:

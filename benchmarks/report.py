@@ -1,4 +1,8 @@
-"""The table for people, the list for scripts, and what the figures were measured on."""
+"""The table for people, the list for scripts, and what the figures were measured on.
+
+`python -m benchmarks.report`, run where they were measured, puts the figures of `results.json` into
+`docs/performance.md`, between its two marks.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import os
 import platform
 import re
+import textwrap
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -16,12 +21,15 @@ from rich.table import Table
 from benchmarks.results import Result
 
 PACKAGES = ("fastavro", "rocksdict", "confluent-kafka", "cryptography", "msgspec", "numpy")
-WIDTH = 130
 POM = Path(__file__).parents[1] / "infra" / "kafka" / "pom.xml"
+PAGE = POM.parents[2] / "docs" / "performance.md"
+RESULTS = Path(__file__).with_name("results.json")
+MARKS = ("<!-- measured -->", "<!-- end -->")
+WIDTH = 130
 SYNCED = (
-    "Synced to disk before it counts (fsync), in floor and product alike: the embedded log and the "
-    "vault, once a batch. Not synced: the projections, which are rebuilt from the ledger. The "
-    "broker acknowledges from its page cache (Kafka's own default)."
+    "Synced to disk before it counts (fsync), in floor and product alike: the embedded log and "
+    "vault, once a batch. Not synced: projections, which the ledger rebuilds, and a worker's local "
+    "stores. The broker acknowledges from its page cache (Kafka's own default)."
 )
 
 
@@ -78,3 +86,26 @@ def write(results: Sequence[Result], output: Path) -> None:
     """The list for scripts."""
     rows = [result._asdict() for result in results]
     output.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+
+
+def read(path: Path) -> list[Result]:
+    """The rows of a list that `write` wrote."""
+    return [Result(**row) for row in json.loads(path.read_text())]
+
+
+def page(text: str, results: Sequence[Result]) -> str:
+    """A page with the rows, machine and versions between its marks; `ValueError` if it has none."""
+    start, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
+    lines = ["| work | value | unit | of its floor | goal | met |", "|---|---:|---|---:|---|---|"]
+    lines += [f"| {' | '.join(cells(result))} |" for result in results]
+    told = textwrap.fill(f"{machine()}; {versions(broker=True)}.", 100)
+    return text[:start] + "\n\n" + "\n".join(lines) + f"\n\n{told}\n\n" + text[end:]
+
+
+def main() -> None:
+    """Put the last whole run's figures into the page."""
+    PAGE.write_text(page(PAGE.read_text(), read(RESULTS)))
+
+
+if __name__ == "__main__":
+    main()

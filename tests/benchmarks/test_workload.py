@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
+from benchmarks import report
 from benchmarks.partition import SIGNER, TOPICS
 from benchmarks.results import at_least, at_most, of_floor
 from benchmarks.workload import events, intake, scope_of
@@ -55,3 +57,14 @@ def test_a_ratio_is_floor_over_product_with_both_times_beside() -> None:
     floor, product = of_floor("work", seconds=0.4, floor=0.1, count=1000, bound=0.5)
     assert (floor.value, floor.unit) == (100.0, "µs/event")
     assert (product.value, product.floor_ratio, product.met) == (400.0, 0.25, False)
+
+
+def test_the_page_gets_the_rows_between_its_marks_and_keeps_the_rest(tmp_path: Path) -> None:
+    rows = [*of_floor("work", seconds=0.4, floor=0.1, count=1000, bound=0.5)]
+    report.write(rows, tmp_path / "results.json")
+    before = "# Page\n<!-- measured -->\nold\n<!-- end -->\nthe rest\n"
+    after = report.page(before, report.read(tmp_path / "results.json"))
+    assert after.startswith("# Page\n<!-- measured -->\n\n| work |")
+    assert "| work | 400.00 | µs/event | 0.25 | ≥ 0.5 of its floor | no |\n" in after
+    assert "old" not in after
+    assert after.endswith("<!-- end -->\nthe rest\n")
