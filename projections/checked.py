@@ -36,19 +36,19 @@ class CheckedStore:
     def get(self, key: bytes) -> bytes | None:
         """The row, or None."""
         value = self._get(key)
-        return None if value is None else self._row(key, value)
+        return None if value is None else self.opened(key, value)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """The rows in the order of `keys`."""
         values = zip(keys, self.inner.get_many(keys), strict=True)
-        return [None if value is None else self._row(key, value) for key, value in values]
+        return [None if value is None else self.opened(key, value) for key, value in values]
 
     def scan(
         self, prefix: bytes, *, start: bytes | None = None, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """Rows under a prefix, as they are at the time of the call."""
         pairs = self.inner.scan(prefix, start=start, reverse=reverse)
-        return ((key, self._row(key, value)) for key, value in pairs)
+        return ((key, self.opened(key, value)) for key, value in pairs)
 
     def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
         """Apply all changes or none."""
@@ -68,7 +68,8 @@ class CheckedStore:
         state.update(row)
         return state.digest()
 
-    def _row(self, key: bytes, value: bytes) -> bytes:
+    def opened(self, key: bytes, value: bytes) -> bytes:
+        """The row in a value as `inner` has it."""
         row = value[:-MAC_BYTES]
         if self._mac(key, row) != value[-MAC_BYTES:]:
             name = f"row {key[:1].decode('latin-1')} {key[1:].hex()}"

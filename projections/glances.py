@@ -11,8 +11,9 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -165,29 +166,43 @@ def _there(data: bytes | None, what: str) -> bytes:
     return data
 
 
-def observation_glance(data: bytes) -> ObservationGlance:
-    """A stored observation."""
-    return _observation(data)
+class Stored:
+    """A scope's rows as the store has them: who compares them need not check them again.
+
+    Rows are checked where they are opened (`projections.checked`), so a changed one is.
+    """
+
+    def __init__(self, reader: Reader, scope16: bytes) -> None:
+        assert isinstance(reader, StoreReader), "views are of committed state"
+        self._scope = scope16
+        self._store: Any = reader.store
+        self._opened: Callable[[bytes, bytes], bytes] = _as_it_is
+        while (inner := getattr(self._store, "inner", None)) is not None:
+            self._opened = getattr(self._store, "opened", self._opened)
+            self._store = inner
+
+    def observations(self, limit: int) -> dict[bytes, bytes] | None:
+        """Stored observations by record hash; None if there are more than `limit`."""
+        return self._walk(keys.observations(self._scope), limit)
+
+    def facts(self, limit: int) -> dict[bytes, bytes] | None:
+        """Stored facts by record hash; None if there are more than `limit`."""
+        return self._walk(keys.facts(self._scope), limit)
+
+    def _walk(self, prefix: bytes, limit: int) -> dict[bytes, bytes] | None:
+        """One walk costs a fifth of as many gets."""
+        pairs = islice(self._store.scan(prefix), limit + 1)
+        found = {key[len(prefix) :]: value for key, value in pairs}
+        return None if len(found) > limit else found
+
+    def observation(self, record16: bytes, value: bytes) -> ObservationGlance:
+        """What a stored observation says. Raises `StoreDamaged`."""
+        return _observation(self._opened(keys.observation(self._scope, record16), value))
+
+    def fact(self, record16: bytes, value: bytes) -> FactGlance:
+        """What a stored fact says. Raises `StoreDamaged`."""
+        return _fact(self._opened(keys.fact(self._scope, record16), value))
 
 
-def fact_glance(data: bytes) -> FactGlance:
-    """A stored fact."""
-    return _fact(data)
-
-
-def observation_rows(reader: Reader, scope16: bytes, limit: int) -> dict[bytes, bytes] | None:
-    """A scope's stored observations by record hash; None if there are more than `limit`."""
-    return _all(reader, keys.observations(scope16), limit)
-
-
-def fact_rows(reader: Reader, scope16: bytes, limit: int) -> dict[bytes, bytes] | None:
-    """A scope's stored facts by record hash; None if there are more than `limit`."""
-    return _all(reader, keys.facts(scope16), limit)
-
-
-def _all(reader: Reader, prefix: bytes, limit: int) -> dict[bytes, bytes] | None:
-    """One walk, which costs a fifth of as many gets."""
-    assert isinstance(reader, StoreReader), "views are of committed state"
-    cut = len(prefix)
-    found = {key[cut:]: data for key, data in islice(reader.store.scan(prefix), limit + 1)}
-    return None if len(found) > limit else found
+def _as_it_is(key: bytes, value: bytes) -> bytes:
+    return value

@@ -3,10 +3,11 @@
 Rules
 - All records are read in one walk, each time. They must have the ordinals 0 to `documents` - 1,
   each once: one that is missing, doubled or injected stops the read (SPEC §5).
-- Compared with what was read before, byte by byte, only what changed is decoded, and only what can
-  depend on it is judged again: a record itself, the group of a fact, the sources of a fact (which
-  it may hide), and the same of every fact that cites a changed observation. What the glances alone
-  did not decide is judged again every time. A test holds this against looking afresh at each step.
+- Compared with what was read before, byte by byte, only what changed is checked and decoded, and
+  only what can depend on it is judged again: a record itself, the group of a fact, the sources of a
+  fact (which it may hide), and the same of every fact that cites a changed observation. What the
+  glances alone did not decide is judged again every time. A test holds this against looking afresh
+  at each step.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from projections.glances import fact_glance, fact_rows, observation_glance, observation_rows
+from projections.glances import Stored
 from projections.state import Reader
 from projections.support import Horizon
 from projections.visible import Glances, Sight, Standing, Viewer
@@ -71,8 +72,8 @@ def look_at_whole(
     `kept` is an earlier look, of this horizon and policy or any other. Raises `StoreDamaged`.
     """
     limit = _SLACK + 2 * documents
-    observations = observation_rows(reader, scope16, limit)
-    facts = fact_rows(reader, scope16, limit)
+    stored = Stored(reader, scope16)
+    observations, facts = stored.observations(limit), stored.facts(limit)
     if observations is None or facts is None:
         return None
     if kept is not None and (kept.horizon, kept.policy) != (horizon, policy):
@@ -81,7 +82,7 @@ def look_at_whole(
     before = ({}, {}) if kept is None else (kept.observation_rows, kept.fact_rows)
     changed_observations = _changed(before[0], observations)
     changed_facts = _changed(before[1], facts)
-    _decode(whole, changed_observations, changed_facts)
+    _decode(whole, stored, changed_observations, changed_facts)
     _check_ordinals(whole, documents)
     groups, episodes = _touched(whole, changed_observations, changed_facts)
     for attribute16, standing in list(whole.standing.items()):
@@ -130,15 +131,17 @@ def _changed(before: dict[bytes, bytes], now: dict[bytes, bytes]) -> list[bytes]
     return changed
 
 
-def _decode(whole: Whole, observations: Iterable[bytes], facts: Iterable[bytes]) -> None:
+def _decode(
+    whole: Whole, stored: Stored, observations: Iterable[bytes], facts: Iterable[bytes]
+) -> None:
     glances, ordinals = whole.glances, whole.record_of
     for record16 in observations:
-        observation = observation_glance(whole.observation_rows[record16])
+        observation = stored.observation(record16, whole.observation_rows[record16])
         glances.observations[record16] = observation
         _place(ordinals, observation.ordinal, record16)
     for record16 in facts:
         new = record16 not in glances.facts
-        fact = glances.facts[record16] = fact_glance(whole.fact_rows[record16])
+        fact = glances.facts[record16] = stored.fact(record16, whole.fact_rows[record16])
         _place(ordinals, fact.ordinal, record16)
         if new:
             members = glances.members.get(fact.entity_attribute, [])

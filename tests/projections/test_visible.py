@@ -9,7 +9,10 @@ import msgspec
 import pytest
 
 from projections import glances, rows
+from projections.checked import CheckedStore
+from projections.kv_memory import MemoryStore
 from projections.rows import Document
+from projections.state import StoreReader
 from projections.view import Group, episode_visible
 from projections.visible import Glances, Sight, Viewer, stretch
 from projections.whole import Whole, look_at_whole
@@ -283,6 +286,25 @@ def test_a_record_that_a_document_names_and_that_is_gone_stops_the_read() -> Non
         core.store.write({key: None})
         with pytest.raises(StoreDamaged):
             viewer(core, SCOPE, 5, None).see(ordinals)
+
+
+@pytest.mark.parametrize("prefix", [b"I", b"F"])
+def test_an_altered_row_stops_the_read_whether_the_scope_was_looked_at_or_not(
+    prefix: bytes,
+) -> None:
+    core = core_told(observe("o"), claim("f", [quote("o")]))
+    inner = MemoryStore()
+    CheckedStore(inner, b"k" * 32).write(dict(core.store.scan(b"")))
+    reader = StoreReader(CheckedStore(inner, b"k" * 32))
+    frame = (reader, core.hasher.scope(SCOPE), core.horizon(SCOPE), core.policy, 5, 2)
+    kept = look_at_whole(*frame, None)
+    assert sights(kept) == one_by_one(core, SCOPE, 5, None)
+    assert sights(look_at_whole(*frame, kept)) == sights(kept)
+    ((key, value),) = inner.scan(prefix)
+    inner.write({key: value.replace(b"Berlin", b"Munich")})
+    for known in (kept, None):
+        with pytest.raises(StoreDamaged, match="was not written here"):
+            look_at_whole(*frame, known)
 
 
 @pytest.mark.parametrize(
