@@ -28,7 +28,6 @@ import msgspec
 from fastavro import parse_schema
 from fastavro.schema import SchemaParseException, UnknownType, to_parsing_canonical_form
 from fastavro.schema import fingerprint as digest_of
-from msgspec.structs import replace
 
 from schemas.errors import Undecodable
 from schemas.kinds import KIND_OF_WORD, Kind
@@ -52,7 +51,7 @@ _SCHEMA_FAULTS = (
 class WriterSchema(msgspec.Struct, frozen=True):
     """A schema that may be read for `kind`; `schema` is guarded and ready for fastavro.
 
-    `straight` is there for our own schemas.
+    `straight` is there for our own schemas, wherever their text came from.
     """
 
     kind: Kind
@@ -109,10 +108,8 @@ def known_writers() -> Mapping[bytes, WriterSchema]:
     """Every schema of ours by fingerprint: the current ones and those that were released."""
     released = sorted((AVRO_DIR / "released").glob("*/*.avsc"))
     texts = [(KIND_OF_WORD[p.stem], p.read_text(encoding="utf-8")) for p in released]
-    writers = [writer_schema(kind, text) for kind, text in texts]
-    for kind in Kind:
-        straight = reading(kind, current_schema(kind))
-        writers.append(replace(writer_schema(kind, schema_text(kind)), straight=straight))
+    texts += [(kind, schema_text(kind)) for kind in Kind]
+    writers = (writer_schema(kind, text) for kind, text in texts)
     return {writer.fingerprint: writer for writer in writers}
 
 
@@ -129,11 +126,16 @@ def writer_schema(kind: Kind, text: str, reader: str | None = None) -> WriterSch
         parsed = parse_schema(json.loads(text), names)
         if not isinstance(parsed, dict):
             raise _unknown(kind, "it is no record")
-        digest = _fingerprint(parsed)
+        straight = reading(kind, parsed) if _is_layout_of(parsed, current_schema(kind)) else None
         guarded = _Guard(kind, names).walk(parsed, ours, kind.word)
     except _SCHEMA_FAULTS as error:
         raise _unknown(kind, "it is not a valid Avro schema") from error
-    return WriterSchema(kind, digest, {**guarded, **_PARSED})
+    return WriterSchema(kind, _fingerprint(parsed), {**guarded, **_PARSED}, straight)
+
+
+def _is_layout_of(parsed: Schema, other: Schema) -> bool:
+    """Whether two schemas are one in all but documentation and defaults; a digest would not do."""
+    return to_parsing_canonical_form(parsed) == to_parsing_canonical_form(other)
 
 
 def _fingerprint(parsed: Schema) -> bytes:

@@ -370,3 +370,15 @@ def test_an_assertion_of_an_older_writer_lacks_optional_parts_within_premises() 
     assert isinstance(event, Assertion)
     assert event.justifications[0][0].quote == "c"
     assert event.justifications[0][0].start is None
+
+
+def test_our_own_schema_is_read_straight_wherever_it_comes_from() -> None:
+    """A registry may give it back with other documentation, and with logical types named."""
+
+    def edit(record: Json) -> None:
+        record["doc"] = "Another."
+        retype("occurred_at", {"type": "long", "logicalType": "timestamp-micros"})(record)
+
+    assert writer_schema(Kind.OBSERVATION, change(Kind.OBSERVATION, edit)).straight is not None
+    assert read(edit) == OBSERVATION
+    assert writer_schema(Kind.OBSERVATION, change(Kind.OBSERVATION, swap_scope)).straight is None
