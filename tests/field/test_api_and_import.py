@@ -192,7 +192,7 @@ def test_an_import_of_which_nothing_came_is_no_success(cli: Cli, tmp_path: Path)
 def test_an_import_through_a_server_stays_within_what_a_request_holds(
     cli: Cli, tmp_path: Path
 ) -> None:
-    """Case 70 and 83: 12 MiB in lines of 600 KiB, and one line that no request can hold."""
+    """Cases 70 and 83: 12 MiB in lines of 600 KiB, and one line that no request can hold."""
     cli.serve()
     lines = [
         json.dumps({"kind": "observation", "event_id": f"e{n}", "content": "x" * 600 * 1024})
