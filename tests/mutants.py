@@ -32,6 +32,10 @@ CHECKED = "tests/projections/test_checked.py"
 STRAIGHT = "tests/schemas/test_straight.py"
 HTTP = "tests/gateway/test_http.py"
 CONTRACT = "tests/runtime/test_contract.py"
+TAMPER = "tests/tamper/test_ledger.py"
+ANCHORS = "tests/tamper/test_anchors.py"
+CHECKPOINTS = "tests/tamper/test_checkpoints.py"
+DEEP = "tests/tamper/test_deep.py"
 
 
 class Mutant(NamedTuple):
@@ -72,6 +76,26 @@ MUTANTS = (
            "and unseal(key, entry.sealed, entry.header_bytes) is not None", "", (FENCE,)),
     Mutant("a resent entry keeps its key", "projections/follower.py",
            "if not resent and key", "if key", (FENCE,)),
+    Mutant("I1 verify: an entry belongs to its partition", "processors/chain.py",
+           "header.partition != self.partition:", "False:", (TAMPER,)),
+    Mutant("I1 verify: an entry's hash fits its bytes", "processors/chain.py",
+           "and data.endswith(digest)", "", (TAMPER,)),
+    Mutant("I1 verify: what was put in later is no resend", "processors/verify.py",
+           "if follower.reader.row(keys.beaten(one.hash)) is None:", "if False:", (TAMPER,)),
+    Mutant("I1 a deleted or older anchor is damage", "processors/anchored.py",
+           "    if remembered is None:\n        return\n", "    return\n", (ANCHORS,)),
+    Mutant("I1 damage stops reads over a restart", "mnemolog/verdicts.py",
+           "if verdict is not None and part.damage is None:", "if False:", (ANCHORS,)),
+    Mutant("I1 a shallow check lifts no deep verdict", "mnemolog/verdicts.py",
+           "if one.deep and not deep}", "if False}", (ANCHORS,)),
+    Mutant("I1 a checkpoint is believed by its signature", "schemas/checkpoints.py",
+           "if not authentic(checkpoint):", "if False:", (CHECKPOINTS,)),
+    Mutant("I1 a checkpoint shows what is missing", "processors/anchored.py",
+           "elif head is not None and (not", "elif False and (not", (CHECKPOINTS,)),
+    Mutant("I1 verify --deep compares every row", "processors/verify_rows.py",
+           "        if one != other:", "        if len(one) != len(other):", (DEEP,)),
+    Mutant("I1 a store without its checkpoint is damage", "processors/anchored.py",
+           "if follower.reader.checkpoint() is None and", "if False and", (DEEP,)),
     Mutant("I2 a quote must stand at its span", "processors/assertions.py",
            "content[start:end] == words", "words in content", (I2,)),
     Mutant("I2 without a span it must stand once", "processors/assertions.py",
