@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from gateway import listing
+from gateway import listing, paging
 from gateway.asked import Asked, ask
 from gateway.audit import audit_entries
 from gateway.backend import Backend, Published, Reach
 from gateway.errors import Conflict, Forbidden, NotFound, Unprocessable
-from gateway.listing import Item, SortKey, Turn
+from gateway.paging import Item, SortKey, Turn
 from gateway.recall import recall
 from gateway.release import Gate
 from gateway.render import receipt_answer
@@ -441,8 +441,8 @@ class Application:
         asked = msgspec.structs.replace(
             asked, horizon=msgspec.structs.replace(asked.horizon, evidence=pinned)
         )
-        after = listing.FIRST if cursor is None else cursor.last
-        items, last = listing.page(turn, asked, lister(turn, asked, after), filters.limit)
+        after = paging.FIRST if cursor is None else cursor.last
+        items, last = paging.page(turn, asked, lister(turn, asked, after), filters.limit)
         return shape(
             snapshot=asked.snapshot(self.tokens),
             items=items,

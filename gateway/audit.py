@@ -12,7 +12,7 @@ import msgspec
 
 from gateway.asked import Asked
 from gateway.backend import Backend
-from gateway.listing import Item, SortKey, Standings
+from gateway.paging import Item, SortKey, Standings
 from schemas import answers
 from schemas.bodies import AssertionBody, Body, EventBody, ObservationBody, event_id_of
 from schemas.entry import MOVES_HEAD, TARGET_SCOPE, TARGET_SUBJECT, Entry

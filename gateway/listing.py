@@ -4,21 +4,20 @@ Every list is in order of recording and paged by a cursor that holds the snapsho
 writes in between neither skip nor repeat an item; what is retracted or deleted meanwhile is gone
 from later pages.
 
-A list is made in turns, so that a huge scope does not stop who writes: first where its items stand,
-from rows alone, then the items of the page, a few a turn. Evidence is that of the instant at which
-the list began, in every turn.
+Here is where the items of each stand, from rows alone, and how one is made (`gateway.paging`).
+Evidence is that of the instant at which the list began, in every turn.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 from gateway.asked import Asked
+from gateway.paging import Item, SortKey, Standings, Turn
 from gateway.render import (
     asserted_by,
     conflict_answer,
@@ -30,7 +29,6 @@ from gateway.render import (
 from projections import keys
 from projections.glances import AssertionGlance, fact_glances
 from projections.rows import FactRow, ObservationRow, Present
-from projections.state import Reader
 from projections.support import Horizon, Status, judge, public_horizon
 from projections.view import Conflict, Group, Member, episode_visible
 from schemas import answers
@@ -44,92 +42,8 @@ from schemas.sealing import Hasher
 from schemas.times import format_instant
 from schemas.values import json_value
 
-SortKey = tuple[int, bytes]
-Turn = Callable[[], AbstractContextManager[Reader]]
-Marks = dict[bytes, tuple[str, Member | None]]
-
 CHUNK = 1000  # rows looked at in bulk
 GROUPS = 16  # judged in one turn
-SHOWN = 200  # items made in one turn
-KEPT = 256
-PAGE_BYTES = 8 * 1024 * 1024  # of contents and quotes; a page that reaches them ends
-FIRST: SortKey = (-(2**63), b"")  # before every item
-
-
-class Standings:
-    """What a turn has judged: groups as they stand now, each once while few are asked for."""
-
-    def __init__(self, reader: Reader, asked: Asked) -> None:
-        self.reader = reader
-        self.asked = asked
-        self._groups: dict[bytes, Group] = {}
-        self._public: dict[bytes, dict[bytes, Member]] = {}
-        self._marks: dict[bytes, Marks] = {}
-
-    def group(self, attribute16: bytes) -> Group:
-        """A group under the question's horizon."""
-        found = self._groups.get(attribute16)
-        if found is None:
-            if len(self._groups) >= KEPT:
-                for kept in (self._groups, self._public, self._marks):
-                    kept.clear()
-            asked = self.asked
-            found = Group(self.reader, asked.scope, attribute16, asked.horizon, asked.policy)
-            self._groups[attribute16] = found
-        return found
-
-    def public(self, attribute16: bytes) -> dict[bytes, Member]:
-        """The group's public facts by record, at the instant or at some instant."""
-        group, at = self.group(attribute16), self.asked.valid_at
-        if attribute16 not in self._public:
-            members = group.public_ever() if at is None else group.at(at).public
-            self._public[attribute16] = {member.record: member for member in members}
-        return self._public[attribute16]
-
-    def marks(self, attribute16: bytes) -> Marks:
-        """What befalls the group's members at some instant."""
-        group = self.group(attribute16)
-        if attribute16 not in self._marks:
-            self._marks[attribute16] = _marks(group)
-        return self._marks[attribute16]
-
-
-class Item(NamedTuple):
-    """Where an answer stands in its list, and what makes it; None where nothing is to be shown."""
-
-    key: SortKey
-    show: Callable[[Standings], answers.Answer | None]
-
-
-def page(
-    turn: Turn, asked: Asked, items: Iterable[Item], limit: int
-) -> tuple[tuple[answers.Answer, ...], SortKey | None]:
-    """The first answers, at most `limit`, and the key of the last one if there are more."""
-    shown: list[answers.Answer] = []
-    last, size, coming = FIRST, 0, iter(items)
-    while chunk := list(islice(coming, min(SHOWN, limit + 1))):
-        with turn() as reader:
-            standings = Standings(reader, asked)
-            for item in chunk:
-                answer = item.show(standings)
-                if answer is None:
-                    continue
-                if len(shown) == limit or size >= PAGE_BYTES:
-                    return tuple(shown), last
-                shown.append(answer)
-                last, size = item.key, size + _size(answer)
-    return tuple(shown), None
-
-
-def _size(answer: answers.Answer) -> int:
-    """Characters of what may be large in an answer."""
-    if isinstance(answer, answers.Episode):
-        return len(answer.content or "")
-    if isinstance(answer, answers.Fact | answers.AuditFact):
-        return len(str(answer.value)) + sum(len(cited.quote) for cited in answer.evidence)
-    if isinstance(answer, answers.Conflict):
-        return sum(map(_size, answer.sides))
-    return 0
 
 
 class Wanted(NamedTuple):
@@ -228,18 +142,6 @@ def history(
 
     places = _decided(turn, asked, want, hasher)
     return [Item(key, partial(show, key[1], group)) for key, group in sorted(places) if key > after]
-
-
-def _marks(group: Group) -> Marks:
-    """What befalls each member at some instant: superseded before disputed."""
-    marks: Marks = {}
-    for t in group.instants():
-        standing = group.at(t)
-        for side in standing.conflict:
-            marks.setdefault(side.record, ("disputed", None))
-        for record16, by in standing.superseded.items():
-            marks[record16] = ("superseded", by)
-    return marks
 
 
 def conflicts(

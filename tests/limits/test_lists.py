@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway import listing
+from gateway import listing, paging
 from projections.state import Reader, StoreReader
 from tests.limits.conftest import Held, Json
 
@@ -140,7 +140,7 @@ def test_a_list_gives_way_after_every_few_rows(
 ) -> None:
     monkeypatch.setattr(listing, "CHUNK", 10)
     monkeypatch.setattr(listing, "GROUPS", 2)
-    monkeypatch.setattr(listing, "SHOWN", 5)
+    monkeypatch.setattr(paging, "SHOWN", 5)
     filled(roomy)
     looked: list[int] = []
     reading = roomy.backend.reading
@@ -181,7 +181,7 @@ class Counting(StoreReader):
 def test_a_page_of_large_contents_ends_by_its_size_and_says_that_there_is_more(
     roomy: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "PAGE_BYTES", 10_000)
+    monkeypatch.setattr(paging, "PAGE_BYTES", 10_000)
     tell(roomy, [{**observation(n), "content": "x" * 3_000} for n in range(10)])
     first = page(roomy, "episodes", limit=1000)
     assert [item["event_id"] for item in first["items"]] == ["e0", "e1", "e2", "e3"]
