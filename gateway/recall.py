@@ -7,9 +7,9 @@ Rules
 - Legs rank candidates: a fact, an episode, or a conflict, which is one candidate however many
   sides it has and is found by the best of them. Legs are fused by reciprocal rank (K = 10: on
   LoCoMo the customary 60 is measurably worse), packed greedily under the caller's budgets.
-- In a scope too large to be looked at as a whole the exact leg knows the facts of the tail and
-  those that the lexical leg came upon; if candidates had to be left unjudged, or a key has more
-  facts than are read, the answer is `partial` and says `scope_truncated`.
+- In a scope too large to be looked at as a whole the exact leg knows the keys of the tail's facts
+  and of those that the lexical leg came upon; if candidates had to be left unjudged, or a key has
+  more facts than are read, the answer is `partial` and says `scope_truncated`.
 - Recall changes nothing, and the same state and request give the same answer.
 """
 
@@ -29,7 +29,7 @@ from gateway.views import ScopeView, Views, names_of
 from projections.lexical import JUDGED, NoSearchableTerms, search
 from projections.lexical_rows import read_block_rows
 from projections.state import Reader
-from projections.visible import MEMBERS, Candidate, Glances, Sight, Viewer
+from projections.visible import MEMBERS, Candidate, Glances, Sight, Standing, Viewer
 from schemas import answers
 from schemas.normalise import normalise_key
 from schemas.sealing import Hasher
@@ -130,6 +130,12 @@ class _Search:
         lexical = [sight for _, sight in ranked]
         return {"exact": self._exact(query, lexical)[:depth], "lexical": lexical}, missing
 
+    def _groups_beyond(self) -> list[Standing]:
+        """Groups of which the tail has no document, as far as they were looked at."""
+        looked_at = {} if self._viewer is None else self._viewer.standing
+        known = self._view.standing
+        return [one for attribute16, one in looked_at.items() if attribute16 not in known]
+
     def _exact(self, query: str, lexical: Sequence[Sight]) -> list[Sight]:
         """What the query names by entity, attribute or value; most names first.
 
@@ -139,7 +145,7 @@ class _Search:
         asked = f" {normalise_key(query)} "
         found: dict[Candidate, Sight] = {}
         named: dict[Candidate, set[str]] = {}
-        for names in (self._view.names, names_of(self._beyond.values())):
+        for names in (self._view.names, names_of(self._groups_beyond())):
             for name, sights in names.items():
                 if name in asked and _stands_in(name, asked):
                     for sight in sights:

@@ -26,7 +26,6 @@ from projections.terms import Texts
 from projections.visible import Glances, Sight, Standing, Viewer, stretch
 from projections.whole import Whole, look_at_whole
 from schemas.intervals import Bound, holds
-from schemas.normalise import normalise_key
 
 CAPACITY = 32 * 1024 * 1024
 WHOLE = 4096
@@ -141,7 +140,7 @@ def _view(
         blocks,
         {sight.ordinal: sight for sight in sights},
         standing,
-        names_of(sights),
+        names_of(standing.values()),
         Tail(np.array([sight.ordinal for sight in sights], np.int64), texts),
         whole,
         complete,
@@ -149,19 +148,11 @@ def _view(
     )
 
 
-def names_of(sights: Iterable[Sight]) -> Names:
+def names_of(groups: Iterable[Standing]) -> Names:
     """Whom a name stands for."""
     found: Names = {}
-    spelled: dict[str, str] = {}
-    for candidate, sight in {sight.candidate: sight for sight in sights}.items():
-        names = set()
-        for said in candidate.said:
-            for text in (said.entity, said.attribute, said.value.text):
-                name = spelled.get(text)
-                if name is None:
-                    name = spelled[text] = normalise_key(text)
-                names.add(name)
-        for name in names:
-            found.setdefault(name, []).append(sight)
-    found.pop("", None)
+    for group in groups:
+        for candidate, sight in {one.candidate: one for one in group.sights.values()}.items():
+            for name in candidate.keys:
+                found.setdefault(name, []).append(sight)
     return found

@@ -70,12 +70,14 @@ class Candidate(msgspec.Struct, frozen=True, eq=False, gc=False):
     """What a search may find: an `episode`, a `fact`, or a `conflict` with all its sides.
 
     `name` breaks ties: the record's own id, of a conflict the least fact id. `said` is what its
-    facts say, `overlap` the widest interval on which they are in just this conflict.
+    facts say, `keys` are their normalised entities, attributes and values, `overlap` is the widest
+    interval on which they are in just this conflict.
     """
 
     kind: str
     name: str
     said: tuple[Said, ...]
+    keys: frozenset[str]
     overlap: tuple[int, Bound] | None
 
 
@@ -276,13 +278,10 @@ class Viewer:
         self, said: Sequence[Said], overlap: tuple[int, Bound] | None
     ) -> dict[bytes, Sight]:
         """Facts as candidates of their own, or as sides of one conflict."""
-        conflict = None
-        if overlap is not None:
-            name = min(one.fact_id for one in said)
-            conflict = Candidate("conflict", name, tuple(said), overlap)
+        conflict = None if overlap is None else _candidate("conflict", said, overlap)
         found = {}
         for one in said:
-            candidate = conflict or Candidate("fact", one.fact_id, (one,), None)
+            candidate = conflict or _candidate("fact", (one,), None)
             ordinal = self._facts[one.record].ordinal
             found[one.record] = Sight(ordinal, one.record, one.text, candidate)
         return found
@@ -369,7 +368,7 @@ class Viewer:
             or (observation.hiders and not self._unhidden(record16, observation.hiders))
         ):
             return None
-        candidate = Candidate("episode", event.envelope.event_id, (), None)
+        candidate = Candidate("episode", event.envelope.event_id, (), frozenset(), None)
         return Sight(observation.ordinal, record16, event.content or "", candidate)
 
     def _unhidden(self, record16: bytes, hiders: Sequence[bytes]) -> bool:
@@ -394,6 +393,12 @@ class Viewer:
         return episode_visible(
             self._reader, self._scope, record16, row, self._horizon, self._policy
         )
+
+
+def _candidate(kind: str, said: Sequence[Said], overlap: tuple[int, Bound] | None) -> Candidate:
+    texts = {text for one in said for text in (one.entity, one.attribute, one.value.text)}
+    names = frozenset(map(normalise_key, texts)) - {""}
+    return Candidate(kind, min(one.fact_id for one in said), tuple(said), names, overlap)
 
 
 def _clash(said: Sequence[Said], policy: Policy) -> bool:
