@@ -82,7 +82,7 @@ class Views:
             if kept is not None and kept.serves(asked):
                 self._kept.move_to_end(asked.scope)
                 return kept
-        made = look(reader, asked, None if kept is None else kept.whole)
+        made = look(reader, asked, kept)
         self._keep(asked.scope, made)
         return made
 
@@ -106,19 +106,20 @@ class Views:
             self.size -= dropped.size
 
 
-def look(reader: Reader, asked: Asked, kept: Whole | None = None) -> ScopeView:
-    """Make a view; `kept` is an earlier look at the same scope."""
+def look(reader: Reader, asked: Asked, kept: ScopeView | None = None) -> ScopeView:
+    """Make a view; `kept` is an earlier one of the same scope."""
     assert asked.valid_at is not None
     documents = asked.head.documents
     frame = (reader, asked.scope, asked.horizon, asked.policy, asked.valid_at)
     if documents <= WHOLE and not asked.horizon.blocked:
-        whole = look_at_whole(*frame, documents, kept)
+        whole = look_at_whole(*frame, documents, None if kept is None else kept.whole)
         if whole is not None:
-            return _view(asked, whole.sights(), whole.standing, 0, whole, complete=True)
+            made = whole.sights(), whole.standing
+            return _view(asked, *made, 0, whole, kept, complete=True)
     viewer = Viewer(*frame, Glances({}, {}, {}), {})
     sights = viewer.see(tail_of(documents)[::-1])[::-1]  # the newest keys first
     blocks = blocks_of(documents)
-    return _view(asked, sights, viewer.standing, blocks, None, complete=viewer.complete)
+    return _view(asked, sights, viewer.standing, blocks, None, kept, complete=viewer.complete)
 
 
 def _view(
@@ -127,10 +128,11 @@ def _view(
     standing: dict[bytes, Standing],
     blocks: int,
     whole: Whole | None,
+    kept: ScopeView | None,
     *,
     complete: bool,
 ) -> ScopeView:
-    texts = Texts([sight.text for sight in sights])
+    texts = Texts([sight.text for sight in sights], None if kept is None else kept.tail.texts)
     size = texts.size + _SIGHT_BYTES * len(sights) + (0 if whole is None else whole.size)
     since, until = stretch(standing.values())
     return ScopeView(

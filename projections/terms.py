@@ -37,19 +37,25 @@ class Texts:
     `lengths` are the characters of each search form. `size` is about how many bytes all this takes.
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], before: Texts | None = None) -> None:
+        """`before` is of texts with which these may begin: then only the further ones are read."""
+        if before is not None and texts[: len(before)] != before._texts:
+            before = None
+        known = 0 if before is None else len(before)
+        further = texts[known:]
         self._texts = texts
-        self._foreign = {
-            place: search_form(text) for place, text in enumerate(texts) if not text.isascii()
-        }
-        lengths = list(map(len, texts))  # an ASCII text is as long as its search form
-        for place, form in self._foreign.items():
-            lengths[place] = len(form)
+        self._foreign = {} if before is None else dict(before._foreign)
+        lengths = list(map(len, further))  # an ASCII text is as long as its search form
+        plain = list(further)
+        for at, text in enumerate(further):
+            if not text.isascii():
+                form = self._foreign[known + at] = search_form(text)
+                lengths[at] = len(form)
+                plain[at] = form if form.isascii() else ""
         self.lengths = np.array(lengths, np.int64)
-        plain = list(texts)
-        for place, form in self._foreign.items():
-            plain[place] = form if form.isascii() else ""
-        self._words = _Words(plain)
+        if before is not None:
+            self.lengths = np.concatenate((before.lengths, self.lengths))
+        self._words = _Words(plain, None if before is None else before._words)
         self.size = int(self.lengths.sum()) + self._words.size + 120 * len(texts)
 
     def __len__(self) -> int:
@@ -97,17 +103,32 @@ def _is_plain(term: str) -> bool:
 class _Words:
     """The words of ASCII texts: where each begins, how long it is, its first bytes."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        joined = " ".join(["", *texts, ""]).encode().translate(ASCII_WORDS) + b" " * _HEAD
-        blanks = np.flatnonzero(np.frombuffer(joined, np.uint8) == _BLANK)
+    def __init__(self, texts: Sequence[str], before: _Words | None) -> None:
+        """The words of `before`'s texts and of these."""
+        part = " ".join(["", *texts, ""]).encode().translate(ASCII_WORDS)
+        blanks = np.flatnonzero(np.frombuffer(part, np.uint8) == _BLANK)
         lengths = np.diff(blanks) - 1
         kept = lengths > 0
-        self._heads = np.ndarray((len(joined) - _HEAD + 1,), "<u8", joined, strides=(1,))
-        self._starts = (blanks[:-1] + 1)[kept].astype(np.int32)
-        self._lengths = lengths[kept].astype(np.int32)
-        self._firsts = self._heads[self._starts] & _MASKS[np.minimum(self._lengths, _HEAD)]
-        self._ends = np.cumsum([len(text) + 1 for text in texts], dtype=np.int64)
-        self.size = len(joined) + 16 * len(self._starts) + 8 * len(texts)
+        starts = (blanks[:-1] + 1)[kept].astype(np.int32)
+        lengths = lengths[kept].astype(np.int32)
+        ends = np.cumsum([len(text) + 1 for text in texts], dtype=np.int64)
+        heads = _heads(part + b" " * _HEAD)
+        firsts = heads[starts] & _MASKS[np.minimum(lengths, _HEAD)]
+        if before is not None:
+            cut = before._length - 1  # the last blank there is the first one here
+            part = before._joined[:cut] + part
+            starts = np.concatenate((before._starts, starts + np.int32(cut)))
+            lengths = np.concatenate((before._lengths, lengths))
+            firsts = np.concatenate((before._firsts, firsts))
+            ends = np.concatenate((before._ends, ends + cut))
+        self._length = len(part)
+        self._joined = part + b" " * _HEAD
+        self._heads: NDArray[np.uint64] = _heads(self._joined)
+        self._starts: NDArray[np.int32] = starts
+        self._lengths: NDArray[np.int32] = lengths
+        self._firsts: NDArray[np.uint64] = firsts
+        self._ends: NDArray[np.int64] = ends
+        self.size = len(part) + 16 * len(starts) + 8 * len(ends)
 
     def count(self, word: bytes) -> NDArray[np.int64]:
         """How often an ASCII word occurs at each place."""
@@ -120,6 +141,11 @@ class _Words:
             hits = hits[seen == _number(part)]
         places = np.searchsorted(self._ends, self._starts[hits], side="right")
         return np.bincount(places, minlength=len(self._ends))
+
+
+def _heads(padded: bytes) -> NDArray[np.uint64]:
+    """At each place the eight bytes from there on, as a number."""
+    return np.ndarray((len(padded) - _HEAD + 1,), "<u8", padded, strides=(1,))
 
 
 def _number(part: bytes) -> np.uint64:

@@ -60,6 +60,20 @@ def test_no_texts_and_no_terms_have_no_occurrences() -> None:
     assert found(["", " ?"], ["a"]) == [{}]
 
 
+@given(st.lists(TEXTS, max_size=4), st.lists(TEXTS, max_size=4), TEXTS, st.booleans())
+def test_texts_read_further_are_texts_read_at_once(
+    first: list[str], further: list[str], query: str, changed: bool
+) -> None:
+    before = Texts([*first, "changed"] if changed else first)
+    texts = Texts([*first, *further], before)
+    terms = query_terms(query).terms
+    occurrences = texts.occurrences(terms)
+    counts = [dict(zip(o.places.tolist(), o.counts.tolist(), strict=True)) for o in occurrences]
+    assert counts == counted([*first, *further], terms)
+    assert texts.lengths.tolist() == Texts([*first, *further]).lengths.tolist()
+    assert found([*first, *further], terms) == counts
+
+
 @given(st.lists(TEXTS, max_size=5))
 def test_lengths_are_those_of_the_search_forms(texts: list[str]) -> None:
     assert Texts(texts).lengths.tolist() == [len(search_form(text)) for text in texts]
