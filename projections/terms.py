@@ -103,6 +103,13 @@ def _is_plain(term: str) -> bool:
 class _Words:
     """The words of ASCII texts: where each begins, how long it is, its first bytes."""
 
+    _length: int
+    _joined: bytes
+    _starts: NDArray[np.int32]
+    _lengths: NDArray[np.int32]
+    _firsts: NDArray[np.uint64]
+    _ends: NDArray[np.int64]
+
     def __init__(self, texts: Sequence[str], before: _Words | None) -> None:
         """The words of `before`'s texts and of these."""
         part = " ".join(["", *texts, ""]).encode().translate(ASCII_WORDS)
@@ -121,13 +128,9 @@ class _Words:
             lengths = np.concatenate((before._lengths, lengths))
             firsts = np.concatenate((before._firsts, firsts))
             ends = np.concatenate((before._ends, ends + cut))
-        self._length = len(part)
-        self._joined = part + b" " * _HEAD
-        self._heads: NDArray[np.uint64] = _heads(self._joined)
-        self._starts: NDArray[np.int32] = starts
-        self._lengths: NDArray[np.int32] = lengths
-        self._firsts: NDArray[np.uint64] = firsts
-        self._ends: NDArray[np.int64] = ends
+        self._length, self._joined = len(part), part + b" " * _HEAD
+        self._heads = _heads(self._joined)
+        self._starts, self._lengths, self._firsts, self._ends = starts, lengths, firsts, ends
         self.size = len(part) + 16 * len(starts) + 8 * len(ends)
 
     def count(self, word: bytes) -> NDArray[np.int64]:
