@@ -37,6 +37,10 @@ class Texts:
     `lengths` are the characters of each search form. `size` is about how many bytes all this takes.
     """
 
+    lengths: NDArray[np.int64]
+    _foreign: dict[int, str]
+    _words: _Words
+
     def __init__(self, texts: Sequence[str], before: Texts | None = None) -> None:
         """`before` is of texts with which these may begin: then only the further ones are read."""
         if before is not None and texts[: len(before)] != before._texts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projections.terms import Texts
@@ -28,12 +28,14 @@ def counted(texts: Sequence[str], terms: Sequence[str]) -> list[dict[int, int]]:
     ]
 
 
+@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=5), TEXTS)
 def test_counting_terms_is_counting_tokens(texts: list[str], query: str) -> None:
     terms = query_terms(query).terms
     assert found(texts, terms) == counted(texts, terms)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.text("ab -é", max_size=40), max_size=6),
     st.lists(st.text("ab", min_size=1, max_size=20), max_size=4, unique=True),
@@ -60,6 +62,7 @@ def test_no_texts_and_no_terms_have_no_occurrences() -> None:
     assert found(["", " ?"], ["a"]) == [{}]
 
 
+@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=4), st.lists(TEXTS, max_size=4), TEXTS, st.booleans())
 def test_texts_read_further_are_texts_read_at_once(
     first: list[str], further: list[str], query: str, changed: bool
@@ -74,6 +77,7 @@ def test_texts_read_further_are_texts_read_at_once(
     assert found([*first, *further], terms) == counts
 
 
+@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=5))
 def test_lengths_are_those_of_the_search_forms(texts: list[str]) -> None:
     assert Texts(texts).lengths.tolist() == [len(search_form(text)) for text in texts]
