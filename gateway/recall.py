@@ -28,8 +28,9 @@ from gateway.tokens import Tokens
 from gateway.views import ScopeView, Views, names_of
 from projections.lexical import JUDGED, NoSearchableTerms, search
 from projections.lexical_rows import read_block_rows
+from projections.sights import Candidate, Sight, Standing
 from projections.state import Reader
-from projections.visible import MEMBERS, Candidate, Glances, Sight, Standing, Viewer
+from projections.visible import MEMBERS, Glances, Viewer
 from schemas import answers
 from schemas.normalise import normalise_key
 from schemas.sealing import Hasher

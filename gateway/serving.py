@@ -16,10 +16,10 @@ from gateway.asked import Asked
 from gateway.render import conflict_answer, episode_answer, fact_answer
 from projections.lexical_rows import fact_text
 from projections.rows import FactRow, ObservationRow, Row
+from projections.sights import Said, Sight
 from projections.state import Reader
 from projections.support import judge_all
 from projections.view import episode_visible
-from projections.visible import Said, Sight
 from schemas import answers
 from schemas.errors import StoreDamaged
 from schemas.intervals import earlier, holds

@@ -21,9 +21,10 @@ import numpy as np
 from gateway.asked import Asked, ScopeHead
 from projections.lexical import Tail
 from projections.lexical_rows import blocks_of, tail_of
+from projections.sights import Sight, Standing, stretch
 from projections.state import Reader
 from projections.terms import Texts
-from projections.visible import Glances, Sight, Standing, Viewer, stretch
+from projections.visible import Glances, Viewer
 from projections.whole import Whole, look_at_whole
 from schemas.intervals import Bound, holds
 

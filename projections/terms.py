@@ -38,6 +38,7 @@ class Texts:
     """
 
     lengths: NDArray[np.int64]
+    _texts: Sequence[str]
     _foreign: dict[int, str]
     _words: _Words
 

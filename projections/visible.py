@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-import msgspec
-
 from projections import keys
 from projections.glances import (
     AssertionGlance,
@@ -27,18 +25,18 @@ from projections.glances import (
     observation_glances,
 )
 from projections.rows import GroupSize
+from projections.sights import Candidate, Said, Sight, Standing
 from projections.state import Reader
 from projections.support import Horizon, judge_all
 from projections.view import Group, episode_visible
 from schemas.bodies import Check
 from schemas.entry import CAP_ACCEPTED
 from schemas.errors import StoreDamaged
-from schemas.events import Assertion, Value
+from schemas.events import Assertion
 from schemas.intervals import Bound, earlier, holds
 from schemas.kinds import Decision
 from schemas.normalise import normalise_key, value_key
 from schemas.policy import Policy
-from schemas.values import json_value
 
 _NOT_KEPT = (int(Decision.COVERED), int(Decision.DELETED))
 _OK = int(Check.OK)
@@ -49,66 +47,6 @@ MEMBERS = 4096
 """How many facts of groups are read for one look at the tail of a scope, or beyond it."""
 
 R = TypeVar("R")
-
-
-class Said(msgspec.Struct, frozen=True, gc=False):
-    """What a fact says."""
-
-    record: bytes
-    fact_id: str
-    entity: str
-    attribute: str
-    value: Value
-
-    @property
-    def text(self) -> str:
-        """What a fact is found by."""
-        return f"{self.entity} {self.attribute} {json_value(self.value)}"
-
-
-class Candidate(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """What a search may find: an `episode`, a `fact`, or a `conflict` with all its sides.
-
-    `name` breaks ties: the record's own id, of a conflict the least fact id. `said` is what its
-    facts say, `keys` are their normalised entities, attributes and values, `overlap` is the widest
-    interval on which they are in just this conflict.
-    """
-
-    kind: str
-    name: str
-    said: tuple[Said, ...]
-    keys: frozenset[str]
-    overlap: tuple[int, Bound] | None
-
-
-class Sight(msgspec.Struct, frozen=True, gc=False):
-    """A document that may be seen, and the candidate that it is (a part of)."""
-
-    ordinal: int
-    record: bytes
-    text: str
-    candidate: Candidate
-
-
-class Standing(NamedTuple):
-    """How the facts of one (entity, attribute) stand at every instant of [since, until).
-
-    `sights` are the unsuperseded ones that are eligible and hold. All of them are public, or all of
-    them are one conflict's sides: two values of a single-valued attribute are unequal (I3).
-    `certain` if this follows from the glances alone.
-    """
-
-    sights: Mapping[bytes, Sight]
-    since: int | None
-    until: Bound
-    certain: bool
-
-
-def stretch(groups: Iterable[Standing]) -> tuple[int | None, Bound]:
-    """The interval of instants at each of which all the groups stand as they do."""
-    groups = list(groups)
-    since = max((one.since for one in groups if one.since is not None), default=None)
-    return since, min((one.until for one in groups if one.until is not None), default=None)
 
 
 class Glances(NamedTuple):

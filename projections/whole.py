@@ -16,9 +16,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from projections.glances import Stored
+from projections.sights import Sight, Standing
 from projections.state import Reader
 from projections.support import Horizon
-from projections.visible import Glances, Sight, Standing, Viewer
+from projections.visible import Glances, Viewer
 from schemas.errors import StoreDamaged
 from schemas.policy import Policy
 

@@ -12,9 +12,10 @@ from projections import glances, rows
 from projections.checked import CheckedStore
 from projections.kv_memory import MemoryStore
 from projections.rows import Document
+from projections.sights import Sight, stretch
 from projections.state import StoreReader
 from projections.view import Group, episode_visible
-from projections.visible import Glances, Sight, Viewer, stretch
+from projections.visible import Glances, Viewer
 from projections.whole import Whole, look_at_whole
 from schemas.bodies import Witness
 from schemas.errors import StoreDamaged
