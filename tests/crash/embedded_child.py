@@ -17,7 +17,8 @@ from mnemolog import embedded, folding
 from mnemolog.data_directory import DataDirectory
 from mnemolog.embedded import Embedded
 from projections.ports import LogRecord
-from schemas.entry import parse_entry
+from schemas.entry import Entry, parse_entry
+from schemas.kinds import Decision, Kind
 from schemas.master import MasterKey
 from schemas.principals import Registry
 from schemas.sealing import SeededKeys
@@ -177,6 +178,7 @@ def _report(runtime: Embedded, told: Feed) -> dict[str, Any]:
         "verification": [found.ok, [finding.detail for finding in found.damage]],
         "answers": told.differences(intake, TOPICS, [follower]) if intake else [],
         "unanswered": unanswered(entries, places),
+        "untold": _untold(runtime, entries),
         "ledger": _digest([entry.stored for entry in entries]),
         "rows": _rows(runtime),
         "keys": _keys(runtime),
@@ -187,6 +189,18 @@ def _report(runtime: Embedded, told: Feed) -> dict[str, Any]:
 
 def _all(runtime: Embedded, topic: str) -> list[LogRecord]:
     return runtime.log.read(topic, 0, runtime.log.start(topic, 0), 100_000)
+
+
+def _untold(runtime: Embedded, entries: list[Entry]) -> list[str]:
+    """Refused records of which the rejections topic says nothing."""
+    told = [json.loads(record.value or b"") for record in _all(runtime, TOPICS.rejections)]
+    places = {(one["topic"], one["offset"]) for one in told}
+    refused = {
+        (TOPICS.intake[Kind(entry.header.topic)], entry.header.offset)
+        for entry in entries
+        if entry.header.decision in (Decision.REJECTED, Decision.DEAD_LETTERED)
+    }
+    return sorted(f"{topic} {offset}" for topic, offset in refused - places)
 
 
 def _rows(runtime: Embedded) -> str:
