@@ -15,16 +15,18 @@ by a resolver whose registry is away: an event is not judged by a registry that 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from io import BytesIO
 from typing import Any, Protocol
 
-from fastavro import schemaless_reader, schemaless_writer
+from fastavro import schemaless_reader
 
-from schemas.avro_fields import EVENT_OF_FIELDS, FIELDS_OF_EVENT
+from schemas.avro_fields import EVENT_OF_FIELDS, SCHEMA_VERSION
 from schemas.errors import Fault, InvalidEvent, Undecodable
 from schemas.events import Event
 from schemas.kinds import Kind
 from schemas.straight import Reading
+from schemas.straight_writing import WRITE_FAULTS, Writing, writing
 from schemas.topics import INTAKE_MAX_BYTES
 from schemas.writers import (
     WriterSchema,
@@ -74,19 +76,17 @@ class Codec:
 
     def encode(self, kind: Kind, event: Event) -> bytes:
         """The frame of an event; `InvalidEvent` if it cannot be written or is too large."""
-        stream = BytesIO()
-        stream.write(self._headers[kind])
         try:
-            schemaless_writer(stream, current_schema(kind), FIELDS_OF_EVENT[kind](event))
-        except (ValueError, TypeError, OverflowError) as error:
+            frame = self._headers[kind] + _writings()[kind](event)
+        except WRITE_FAULTS as error:
             fault = Fault("invalid", kind.word, "a value does not fit its field",
                           "send valid Unicode and integers of 64 bits")  # fmt: skip
             raise InvalidEvent(fault) from error
-        if stream.tell() > MAX_FRAME_BYTES:
-            detail = f"the event takes {stream.tell()} bytes; the limit is {MAX_FRAME_BYTES}"
+        if len(frame) > MAX_FRAME_BYTES:
+            detail = f"the event takes {len(frame)} bytes; the limit is {MAX_FRAME_BYTES}"
             remedy = "keep the content at the host and send `content_ref`"
             raise InvalidEvent(Fault("oversize", kind.word, detail, remedy, str(MAX_FRAME_BYTES)))
-        return stream.getvalue()
+        return frame
 
     def decode(self, kind: Kind, data: bytes | None) -> Event:
         """The event in a frame; see the module for what it raises."""
@@ -139,6 +139,11 @@ class Codec:
             return writer_schema(kind, text)
         except Undecodable as error:
             return error
+
+
+@cache
+def _writings() -> Mapping[Kind, Writing]:
+    return {kind: writing(kind, current_schema(kind), SCHEMA_VERSION) for kind in Kind}
 
 
 def through_fastavro(writer: WriterSchema) -> Reading:
