@@ -8,14 +8,15 @@
 - The content is, by line: `From: `, `To: `, `Date: `, `Subject: ` (those there are,
   unfolded; the date as written), an empty line, the text (`mail_text.py`), and an `Attachment: `
   line for each attachment.
-- A malformed message is skipped; the next one goes on. A header that cannot be decoded is left out
-  by name.
+- A malformed message is skipped, also one with headers past `HEADER_BYTES`; the next one goes on. A
+  header that cannot be decoded is left out by name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import mailbox
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
@@ -44,6 +45,10 @@ from schemas.errors import Fault, InvalidEvent
 from schemas.times import EPOCH, in_range
 
 _HEADERS = ("From", "To", "Date", "Subject")
+HEADER_BYTES = 262_144
+"""Of a message's headers: the library's parsers take time that grows with their square."""
+
+_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n")
 _REPLACED = "\N{REPLACEMENT CHARACTER}"  # where the library met bytes that it could not decode
 
 # What the standard library's header and body parsers trip over in malformed mail.
@@ -101,6 +106,10 @@ def _messages(path: Path, total: int) -> Iterator[bytes]:
 
 def _items(raw: bytes, where: str, scope: ScopeJson) -> list[Item]:
     """The observation of a message and what was left out of it, or the reason why there is none."""
+    end = _END_OF_HEADERS.search(raw)
+    if (size := len(raw) if end is None else end.start()) > HEADER_BYTES:
+        detail = f"headers of {size} bytes, the limit is {HEADER_BYTES}"
+        return [Skipped(where, detail, "shorten its headers")]
     try:
         message = message_from_bytes(raw, policy=modern)
         headers, spoiled = _headers(message)

@@ -104,6 +104,8 @@ def test_a_date_needs_a_zone(header: str, micros: int | None) -> None:
         (mail(b"", head=without(b"Subject")), "no subject, text or attachment"),
         (mail(b"x", head=b"no headers at all\n"), "no address"),
         (mail(b"x" * 1_100_000), "1100"),
+        (mail(extra=b"Cc: " + b"bob@example.org, " * 20_000 + b"\n"), "headers of 3"),
+        (mail(b"<![" * 9, extra=b"Content-Type: text/html\n", head=without(b"Subject")), "no subj"),
     ],
 )
 def test_a_bad_message_is_named_and_the_next_goes_on(path: Path, bad: bytes, reason: str) -> None:
