@@ -41,6 +41,7 @@ from schemas.values import parse_value
 from schemas.wire import TYPE_OF_KIND, VALIDATOR_OF_KIND
 
 UNSPECIFIED = "unspecified"
+KINDS = ", ".join(KIND_OF_WORD)
 DIRECT = Derivation("direct", UNSPECIFIED, UNSPECIFIED)
 
 NewId = Callable[[], str]
@@ -68,15 +69,14 @@ def _kind(raw: object) -> Kind:
     if not isinstance(raw, dict):
         raise invalid("wrong_type", "", "an event is a JSON object", "send one object an event")
     word = raw.get("kind")
-    allowed = ", ".join(KIND_OF_WORD)
     if word is None:
-        raise invalid("missing_field", "kind", "the event has no kind", f"add one of: {allowed}")
+        raise invalid("missing_field", "kind", "the event has no kind", f"add one of: {KINDS}")
     if not isinstance(word, str):
-        raise invalid("wrong_type", "kind", "not text", f"use one of: {allowed}")
+        raise invalid("wrong_type", "kind", "not text", f"use one of: {KINDS}")
     kind = KIND_OF_WORD.get(word)
     if kind is None:
-        remedy = f"use one of: {allowed}"
-        raise invalid("unknown_symbol", "kind", "no such kind of event", remedy, allowed)
+        remedy = f"use one of: {KINDS}"
+        raise invalid("unknown_symbol", "kind", "no such kind of event", remedy, KINDS)
     return kind
 
 
