@@ -108,17 +108,14 @@ class Worker:
         if self._failure is not None:
             raise self._failure
         failure: Unavailable | None = None
+        overtaken: set[int] = set()
         for message in messages:
             error = message.error()
             if error is None:
                 record = record_of(message)
                 batches.setdefault(record.partition, []).append(record)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                raise Unavailable(
-                    f"intake {message.topic()}/{message.partition()}",
-                    str(error),
-                    "records that were not admitted are gone: restore them, or move on knowingly",
-                )
+                overtaken.add(message.partition() or 0)
             elif error.code() != KafkaError._PARTITION_EOF and not error.retriable():
                 failure = self._kafka.unreadable(message, error)
                 break  # what came before it is admitted, nothing behind it
@@ -128,8 +125,19 @@ class Worker:
                 owned.admission.admit(records)
         if failure is not None:
             raise failure
+        if overtaken:
+            self._go_on_behind_others(overtaken)
         if time.monotonic() - self._housekept > HOUSEKEEPING_S:
             self._housekeep()
+
+    def _go_on_behind_others(self, overtaken: set[int]) -> None:
+        """Intake was dropped before it was read here: admitted by others, or a gap, which raises.
+
+        A partition that ended in an error takes no seek, so all are read on from the ledger's word.
+        """
+        for partition in sorted(overtaken & set(self._owned)):
+            self._owned[partition].admission.resume()
+        self._consumer.assign([self._place(place) for place in self._consumer.assignment()])
 
     def _housekeep(self) -> None:
         """Anchor after the log; drop admitted intake; tell the group how far it is."""

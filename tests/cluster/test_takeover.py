@@ -10,8 +10,9 @@ import itertools
 import pytest
 
 from projections.follower import Follower
+from schemas.entry import NO_FOLLOW_UP
 from schemas.kinds import Decision
-from tests.cluster.conftest import PARTITIONS, Cluster
+from tests.cluster.conftest import PARTITIONS, Cluster, until
 from tests.cluster.test_worker import fresh_follower
 from tests.crash.cluster_child import Plan
 from tests.crash.feed import Feed
@@ -68,6 +69,45 @@ def test_a_worker_that_was_frozen_out_of_its_group_gives_up_and_takes_part_again
     for process in (zombie, successor):
         installed.end(process)
     installed.check("worker-1")
+
+
+def test_a_worker_that_wakes_behind_intake_that_others_admitted_and_dropped_goes_on(
+    cluster: Cluster,
+) -> None:
+    installed = Installed(cluster, Feed(66, 4, 12))
+    dropping = Plan("second", keep_intake=False)
+    said = len(installed.feed.said)
+    installed.publish(0, 8)
+    zombie = installed.stopped(Plan("first", "keys.after", keep_intake=False))
+    successor = installed.ready(dropping)
+    installed.publish(8)
+    until(lambda: (installed.left_in_the_intake(), installed.published()), (0, said).__eq__)
+    installed.end(successor)
+    installed.resume(zombie)
+    installed.publish(0, 8)
+    installed.admitted()
+    installed.end(zombie)
+    assert len(set(places(cluster))) == len(places(cluster)) == said + 8
+
+
+def test_a_gap_that_opens_under_a_running_worker_stops_it(cluster: Cluster) -> None:
+    installed = Installed(cluster, Feed(67, 4, 12))
+    installed.publish(0, 8)
+    worker = installed.stopped(Plan("one", "keys.after"))
+    installed.publish(8)
+    for topic in cluster.topics.intake.values():
+        for number in range(PARTITIONS):
+            cluster.log.truncate(topic, number, cluster.log.end(topic, number))
+    installed.resume(worker)
+    worker.join(60)
+    assert worker.exitcode == 1
+    assert "are gone and were never admitted" in installed.failures()[0]
+
+
+def places(cluster: Cluster) -> list[tuple[int, int, int]]:
+    """The intake place of each entry that is no follow-up."""
+    headers = [entry.header for number in range(PARTITIONS) for entry in cluster.entries(number)]
+    return [(h.partition, h.topic, h.offset) for h in headers if h.follows == NO_FOLLOW_UP]
 
 
 def test_partitions_move_between_workers_under_load_and_nothing_is_lost(cluster: Cluster) -> None:
