@@ -32,6 +32,7 @@ from schemas.signing import Signer
 from schemas.topics import TopicNames
 
 SUBJECTS = 1000
+THINGS = 200  # a scope of 1,000 events has some 300 facts of 600 keys: about 100 are disputed
 START = 1_750_000_000_000_000
 QUERY = "garden light order status pump note"
 WORDS = [
@@ -92,7 +93,8 @@ class _Stream:
             fact = f"{self._prefix}f{n}"
             self._facts.append(fact)
             source, quote = rng.choice(self._quotable)
-            entity, attribute = f"thing {rng.randrange(20)}", rng.choice(("state", "place"))
+            entity = f"thing {rng.randrange(THINGS)}"
+            attribute = rng.choice(("state", "place", "owner"))
             word = rng.choice(WORDS)
             return Kind.ASSERTION, assertion(common, fact, entity, attribute, word, source, quote)
         words = " ".join(rng.choice(WORDS) for _ in range(60))
