@@ -65,9 +65,16 @@ class TooMany(Refused):
     status = 429
 
     def __init__(
-        self, code: str, detail: str, remedy: str, retry_after: int = 1, *, limit: str = ""
+        self,
+        code: str,
+        detail: str,
+        remedy: str,
+        retry_after: int = 1,
+        *,
+        field: str = "",
+        limit: str = "",
     ):
-        super().__init__(code, detail, remedy, limit=limit)
+        super().__init__(code, detail, remedy, field=field, limit=limit)
         self.retry_after = retry_after
 
 

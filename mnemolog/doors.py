@@ -308,5 +308,6 @@ def _error(response: httpx.Response) -> Exception:
     if said.code == "ledger_damaged":
         return errors.LedgerDamaged(said.code, said.detail, remedy)
     if said.status in _OF_STATUS:
-        return _OF_STATUS[said.status](said.code, said.detail, remedy)
+        field, limit = said.field or "", said.limit or ""
+        return _OF_STATUS[said.status](said.code, said.detail, remedy, field=field, limit=limit)
     return Unavailable("server", said.detail, remedy)

@@ -52,5 +52,6 @@ class HttpPublisher:
             return list(Receipts.model_validate(response.json()).receipts)
         said = Problem.model_validate(response.json())
         if said.status in (413, 422):
-            raise InvalidEvent(Fault(said.code, said.field or "", said.detail, said.remedy or ""))
+            remedy, limit = said.remedy or "", said.limit or ""
+            raise InvalidEvent(Fault(said.code, said.field or "", said.detail, remedy, limit))
         raise Unavailable("gateway", f"{said.status}: {said.detail}", said.remedy or "try later")

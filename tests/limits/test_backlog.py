@@ -9,6 +9,7 @@ import pytest
 
 from gateway.errors import TooMany
 from mnemolog.backlog import Backlog
+from mnemolog.doors import HttpDoor
 from schemas.answers import Problem
 from schemas.scope import Scope, partition_of
 from tests.limits.conftest import BOUND, Held, Json
@@ -84,6 +85,16 @@ def test_the_python_door_says_the_same(held: Held) -> None:
     held.door.publish(said(BOUND, "a"), 0.0)
     with pytest.raises(TooMany, match="publish them again") as full:
         held.door.publish_one(said(1, "b")[0], 0.0)
+    assert (full.value.code, full.value.limit) == ("intake_full", f"{BOUND} waiting")
+
+
+def test_python_over_http_is_told_the_limit_too(held: Held) -> None:
+    key = held.client.headers["authorization"].removeprefix("Bearer ")
+    client: Any = held.client
+    door = HttpDoor("", key, client)
+    door.publish(said(BOUND, "a"), 0.0)
+    with pytest.raises(TooMany, match="publish them again") as full:
+        door.publish(said(1, "b"), 0.0)
     assert (full.value.code, full.value.limit) == ("intake_full", f"{BOUND} waiting")
 
 

@@ -127,11 +127,13 @@ def test_a_hundred_thousand_events_in_one_request_are_413_and_none_is_taken(
 
 
 def test_python_says_the_same_of_a_hundred_thousand_events(site: Site) -> None:
-    event = bad(OBSERVATION, content="x")
+    event = {"kind": "retraction", "fact_id": "f"}
     for door in (site.door, Memory.connect(site.url, site.key).door):
         with pytest.raises(errors.TooLarge) as refused:
-            door.publish([event] * 70_000, 0.0)
-        assert refused.value.remedy
+            door.publish([event] * 100_000, 0.0)
+        told = refused.value
+        assert (told.code, told.limit) == ("too_many_events", str(REQUEST_EVENTS))
+        assert told.remedy
 
 
 def test_a_request_beyond_its_bytes_is_413_however_it_is_sent(site: Site) -> None:
