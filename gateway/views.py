@@ -28,11 +28,11 @@ from projections.visible import Glances, Viewer
 from projections.whole import Whole, look_at_whole
 from schemas.intervals import Bound, holds
 
-CAPACITY = 32 * 1024 * 1024
+CAPACITY = 48 * 1024 * 1024
 WHOLE = 4096
 """Documents of a scope that is looked at as a whole; of a larger one it is the tail."""
 
-_SIGHT_BYTES = 800
+_SIGHT_BYTES = 500
 Names = dict[str, list[Sight]]
 """Facts and conflicts, one sight each, by their normalised entities, attributes and values."""
 

@@ -2,8 +2,9 @@
 
 Rules
 - A glance is its row, seen through fewer fields: the same bytes, decoded in a quarter of the time.
-  Fields stand in the row's own order, those not needed are skipped as raw bytes; a test holds the
-  names against `rows`.
+  Fields stand in the row's own order up to the last that is needed, those of nested structs too; a
+  test holds the names against `rows`.
+- A glance holds on to nothing but its fields: many are kept (`projections.whole`).
 - A glance may say "certainly so" or "look closer"; it is never what an answer is made of.
 - A record that an index names and that is not there is damage (SPEC §5, "reads check what they
   serve").
@@ -16,7 +17,6 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from projections import keys
 from projections.rows import Mark
@@ -48,16 +48,16 @@ class ContentGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class ObservationGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An observation as far as its visibility goes; see `rows.ObservationRow`."""
 
-    sequence: Raw
+    sequence: int
     recorded_at: int
     append: int
-    adapter: Raw
-    tier: Raw
-    hash: Raw
-    key_id: Raw
-    quote_key: Raw
+    adapter: bytes
+    tier: int
+    hash: bytes
+    key_id: bytes
+    quote_key: bytes
     event: ContentGlance | None
-    risks: Raw
+    risks: tuple[str, ...]
     deletions: tuple[Mark, ...]
     hiders: tuple[bytes, ...]
     ordinal: int
@@ -67,58 +67,64 @@ class WitnessGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How a premise was judged, and when; see `bodies.Witness`."""
 
     on_fact: bool
-    source: Raw
+    source: str
     check: int
-    start: Raw
-    end: Raw
+    start: int | None
+    end: int | None
     recorded_at: int
+
+
+class DerivationGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How an assertion came about, in a word."""
+
+    kind: str
 
 
 class AssertionGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a fact says, and when it holds; see `events.Assertion`."""
 
-    envelope: Raw
+    envelope: EnvelopeGlance
     fact_id: str
     entity: str
     attribute: str
     value: Value
     valid_from: int
     valid_to: int | None
-    confidence: Raw
-    derivation: Raw
-    justifications: Raw
-    supersedes: Raw
+    confidence: float
+    derivation: DerivationGlance
+    justifications: tuple[()]
+    supersedes: str | None
     expires_at: int | None
 
 
 class FactGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A fact as far as its status and interval go; see `rows.FactRow`."""
 
-    sequence: Raw
+    sequence: int
     recorded_at: int
     decided_at: int
     append: int
-    partition: Raw
-    offset: Raw
+    partition: int
+    offset: int
     decision: int
-    reason: Raw
+    reason: int
     flags: int
-    tier: Raw
-    adapter: Raw
-    subject: Raw
-    key_id: Raw
+    tier: int
+    adapter: bytes
+    subject: bytes
+    key_id: bytes
     event: AssertionGlance | None
     witnesses: tuple[tuple[WitnessGlance, ...], ...]
-    risks: Raw
+    risks: tuple[str, ...]
     sources: tuple[bytes, ...]
     supersedes: bytes
     entity_attribute: bytes
-    idempotency: Raw
-    content: Raw
+    idempotency: bytes
+    content: bytes
     retractions: tuple[Mark, ...]
     deletions: tuple[Mark, ...]
-    timed_out: Raw
-    expired: Raw
+    timed_out: int
+    expired: int
     ordinal: int
 
 

@@ -3,7 +3,7 @@
 Rules
 - All records are read in one walk, each time. They must have the ordinals 0 to `documents` - 1,
   each once: one that is missing, doubled or injected stops the read (SPEC §5).
-- Compared with what was read before, byte by byte, only what changed is checked and decoded, and
+- Compared with what was read before, by its hash, only what changed is checked and decoded, and
   only what can depend on it is judged again: a record itself, the group of a fact, the sources of a
   fact (which it may hide), and the same of every fact that cites a changed observation. What the
   glances alone did not decide is judged again every time. A test holds this against looking afresh
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from projections.glances import Stored
+from projections.glances import FactGlance, Stored
 from projections.sights import Sight, Standing
 from projections.state import Reader
 from projections.support import Horizon
@@ -24,19 +24,20 @@ from schemas.errors import StoreDamaged
 from schemas.policy import Policy
 
 _SLACK = 1024
-_RECORD_BYTES = 1_200
+_RECORD_BYTES = 1_100
 
 
 class Whole(NamedTuple):
     """What was read of a scope and what is seen of it, for one horizon and policy.
 
-    `citing` are the facts that cite a record; `episodes` has None for one that is not seen.
+    `observations` and `facts` are the hashes (Python's, of 64 bits under a key of the process) of
+    the stored rows, `citing` the facts that cite a record; `episodes` has None for one not seen.
     """
 
     horizon: Horizon
     policy: Policy
-    observation_rows: dict[bytes, bytes]
-    fact_rows: dict[bytes, bytes]
+    observations: dict[bytes, int]
+    facts: dict[bytes, int]
     glances: Glances
     citing: dict[bytes, tuple[bytes, ...]]
     record_of: dict[int, bytes]
@@ -47,9 +48,7 @@ class Whole(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        stored = sum(map(len, self.observation_rows.values()))
-        stored += sum(map(len, self.fact_rows.values()))
-        return stored + _RECORD_BYTES * (len(self.observation_rows) + len(self.fact_rows))
+        return _RECORD_BYTES * (len(self.observations) + len(self.facts))
 
     def sights(self) -> list[Sight]:
         """What is seen, by ordinal."""
@@ -79,11 +78,15 @@ def look_at_whole(
         return None
     if kept is not None and (kept.horizon, kept.policy) != (horizon, policy):
         kept = None
-    whole = _carried_over(kept, horizon, policy, observations, facts)
-    before = ({}, {}) if kept is None else (kept.observation_rows, kept.fact_rows)
-    changed_observations = _changed(before[0], observations)
-    changed_facts = _changed(before[1], facts)
-    _decode(whole, stored, changed_observations, changed_facts)
+    whole = _carried_over(kept, horizon, policy)
+    changed_observations = _changed(whole.observations, observations)
+    changed_facts = _changed(whole.facts, facts)
+    for record16 in changed_observations:
+        observation = stored.observation(record16, observations[record16])
+        whole.glances.observations[record16] = observation
+        _place(whole, record16, observation.ordinal)
+    for record16 in changed_facts:
+        _take(whole, record16, stored.fact(record16, facts[record16]))
     _check_ordinals(whole, documents)
     groups, episodes = _touched(whole, changed_observations, changed_facts)
     for attribute16, standing in list(whole.standing.items()):
@@ -101,21 +104,14 @@ def look_at_whole(
     return whole._replace(unsure=viewer.unsure)
 
 
-def _carried_over(
-    kept: Whole | None,
-    horizon: Horizon,
-    policy: Policy,
-    observations: dict[bytes, bytes],
-    facts: dict[bytes, bytes],
-) -> Whole:
+def _carried_over(kept: Whole | None, horizon: Horizon, policy: Policy) -> Whole:
     """What was kept, to be changed here without changing it there."""
     if kept is None:
-        nothing = Glances({}, {}, {})
-        return Whole(horizon, policy, observations, facts, nothing, {}, {}, {}, set(), {})
+        return Whole(horizon, policy, {}, {}, Glances({}, {}, {}), {}, {}, {}, set(), {})
     glances = kept.glances
     return kept._replace(
-        observation_rows=observations,
-        fact_rows=facts,
+        observations=dict(kept.observations),
+        facts=dict(kept.facts),
         glances=Glances(dict(glances.observations), dict(glances.facts), dict(glances.members)),
         citing=dict(kept.citing),
         record_of=dict(kept.record_of),
@@ -124,36 +120,32 @@ def _carried_over(
     )
 
 
-def _changed(before: dict[bytes, bytes], now: dict[bytes, bytes]) -> list[bytes]:
-    """Records that are new or not as they were. Raises `StoreDamaged` if one is gone."""
-    changed = [record16 for record16, row in now.items() if before.get(record16) != row]
-    if len(before) + sum(record16 not in before for record16 in changed) != len(now):
+def _changed(known: dict[bytes, int], rows: dict[bytes, bytes]) -> list[bytes]:
+    """Records that are new or not as they were, now known. Raises `StoreDamaged` if one is gone."""
+    changed = []
+    for record16, row in rows.items():
+        seen = hash(row)
+        if known.get(record16) != seen:
+            known[record16] = seen
+            changed.append(record16)
+    if len(known) != len(rows):
         raise StoreDamaged("a record of the scope")
     return changed
 
 
-def _decode(
-    whole: Whole, stored: Stored, observations: Iterable[bytes], facts: Iterable[bytes]
-) -> None:
-    glances, ordinals = whole.glances, whole.record_of
-    for record16 in observations:
-        observation = stored.observation(record16, whole.observation_rows[record16])
-        glances.observations[record16] = observation
-        _place(ordinals, observation.ordinal, record16)
-    for record16 in facts:
-        new = record16 not in glances.facts
-        fact = glances.facts[record16] = stored.fact(record16, whole.fact_rows[record16])
-        _place(ordinals, fact.ordinal, record16)
-        if new:
-            members = glances.members.get(fact.entity_attribute, [])
-            glances.members[fact.entity_attribute] = [*members, record16]
-            for source16 in dict.fromkeys(fact.sources):
-                whole.citing[source16] = (*whole.citing.get(source16, ()), record16)
-
-
-def _place(ordinals: dict[int, bytes], ordinal: int, record16: bytes) -> None:
-    if ordinal >= 0 and ordinals.setdefault(ordinal, record16) != record16:
+def _place(whole: Whole, record16: bytes, ordinal: int) -> None:
+    if ordinal >= 0 and whole.record_of.setdefault(ordinal, record16) != record16:
         raise StoreDamaged(f"one of two records with the ordinal {ordinal}")
+
+
+def _take(whole: Whole, record16: bytes, fact: FactGlance) -> None:
+    facts, members = whole.glances.facts, whole.glances.members
+    if record16 not in facts:
+        members[fact.entity_attribute] = [*members.get(fact.entity_attribute, ()), record16]
+        for source16 in dict.fromkeys(fact.sources):
+            whole.citing[source16] = (*whole.citing.get(source16, ()), record16)
+    facts[record16] = fact
+    _place(whole, record16, fact.ordinal)
 
 
 def _check_ordinals(whole: Whole, documents: int) -> None:
