@@ -80,7 +80,10 @@ def test_a_body_in_many_pieces_is_taken_while_it_comes_in_time() -> None:
 
 def test_who_has_no_key_is_told_so_once_the_time_of_the_body_is_over() -> None:
     door = Door(body_seconds=BODY_S)
-    with running(door) as (url, _), asking(url, "Content-Length: 99", key="x") as connection:
+    with (
+        running(door) as (url, _),
+        asking(url, "Content-Length: 99", "Connection: close", key="x") as connection,
+    ):
         status, said, rest = answer(connection)
     assert (status, said["code"], rest) == (401, "unknown_key", b"")
 
