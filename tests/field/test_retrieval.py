@@ -11,7 +11,7 @@ import random
 import pytest
 
 import gateway.recall
-from projections.visible import Sight
+from projections.sights import Sight
 from tests.field.conftest import Runtime
 from tests.field.saying import fault_of, stated, texts
 from tests.gateway.conftest import Http
