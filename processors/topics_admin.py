@@ -15,6 +15,7 @@ from schemas.errors import Unavailable
 from schemas.topics import TopicNames, differences
 
 MAX_REPLICAS = 3
+KNOWN_S = 3.0
 
 
 def create(kafka: Kafka, topics: TopicNames, partitions: int) -> list[str]:
@@ -118,7 +119,13 @@ def _missing(topics: TopicNames, known: Any) -> list[str]:
 
 
 def partition_count(kafka: Kafka, topics: TopicNames) -> int:
-    """How many partitions the ledger has; `Unavailable` unless every topic is as it must be."""
+    """How many partitions the ledger has; `Unavailable` unless every topic is as it must be.
+
+    A broker that has just come up knows of no topics for a moment, so absent ones are waited for.
+    """
+    deadline = time.monotonic() + KNOWN_S
+    while _missing(topics, _metadata(kafka).topics) and time.monotonic() < deadline:
+        time.sleep(0.1)
     wrong = check(kafka, topics)
     if wrong:
         raise Unavailable("topics", "; ".join(wrong), "mend them as it says, then start again")

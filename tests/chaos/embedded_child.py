@@ -6,18 +6,17 @@ aside for the reference model. The schedule is left out: the histories' times ar
 
 from __future__ import annotations
 
-import pickle
 import threading
 import time
-from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mnemolog.data_directory import DataDirectory
 from projections.ports import LogRecord
 from schemas.entry import parse_entry
 from schemas.master import MasterKey
+from tests.crash.aside import dropped, keep_dropped, placed
 from tests.crash.child import only_errors
 from tests.crash.embedded_child import TOPICS, Told, fit
 from tests.crash.feed import Feed, unanswered
@@ -46,7 +45,7 @@ def main(place: Place, feed: tuple[int, ...], point: str, n: int, told: Connecti
     only_errors()  # the faults are told elsewhere
     env = {"XDG_STATE_HOME": str(place.state_home)}
     directory, master = DataDirectory(place.data, env), MasterKey.load(place.data, env)
-    fit(Fuse(point, n), directory, lambda log: _keep_dropped(log, place.dropped))
+    fit(Fuse(point, n), directory, lambda log: keep_dropped(log, place.dropped))
     runtime = Unscheduled(directory, master)
     served = _Served(runtime, Feed(*feed), place.dropped)
     told.send("ready")
@@ -58,23 +57,6 @@ def main(place: Place, feed: tuple[int, ...], point: str, n: int, told: Connecti
         told.send(getattr(served, command)(*arguments))
         if command == "close":
             break
-
-
-def _keep_dropped(log: Any, aside: Path) -> None:
-    truncate: Callable[[str, int, int], None] = log.truncate
-
-    def keep_and_truncate(topic: str, partition: int, before: int) -> None:
-        start = log.start(topic, partition)
-        records = log.read(topic, partition, start, before - start)
-        with aside.open("ab") as file:
-            pickle.dump([tuple(record) for record in records], file)
-        truncate(topic, partition, before)
-
-    log.truncate = keep_and_truncate
-
-
-def _place(record: LogRecord) -> tuple[str, int, int]:
-    return record.topic, record.partition, record.offset
 
 
 class _Served:
@@ -136,18 +118,10 @@ class _Served:
 
     def _recorded(self) -> list[LogRecord]:
         """The whole intake; what a kill left both in the log and aside is there once."""
-        found: dict[tuple[str, int, int], LogRecord] = {}
-        if self.dropped.exists():
-            with self.dropped.open("rb") as file:
-                while file.peek(1):  # a list torn by a kill was not dropped from the log
-                    try:
-                        records = pickle.load(file)
-                    except (EOFError, pickle.UnpicklingError):
-                        break
-                    found |= {_place(r): r for r in map(LogRecord._make, records)}
+        found = dropped([self.dropped] if self.dropped.exists() else [])
         for topic in TOPICS.intake.values():
             for number in range(self.runtime.partitions):
-                found |= {_place(r): r for r in self._all(topic, number)}
+                found |= placed(self._all(topic, number))
         return list(found.values())
 
     def _all(self, topic: str, partition: int) -> list[LogRecord]:

@@ -32,8 +32,8 @@ ENDS = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last: told to end before it 
 
 
 def _quiet(group: str, point: str = "", n: int = 1, sent: int = signal.SIGKILL) -> Plan:
-    """A worker that logs errors only: the faults are told elsewhere."""
-    return Plan(group, point, n, sent, quiet=True)
+    """A worker that drops what it admitted; faults are told elsewhere, so it logs errors only."""
+    return Plan(group, point, n, sent, keep_intake=False, quiet=True)
 
 
 def _wake(worker: ForkServerProcess) -> None:
@@ -122,13 +122,18 @@ class KafkaWorld:
         return f"{after * 1000:.0f} ms after the call"
 
     def _die_at_a_point(self, rng: random.Random, stretch: Stretch) -> str:
-        plan = _quiet(rng.choice(GROUPS), rng.choice(POINTS), rng.randint(1, 5))
+        plan = _quiet(rng.choice(GROUPS), rng.choice((*POINTS, "drop.after")), rng.randint(1, 5))
         self._workers.append(self._installed.worker(plan))
         self._publish(stretch)
         return f"passing {plan.n} of {plan.point}"
 
     def _stop_at_a_point(self, rng: random.Random, stretch: Stretch) -> str:
-        plan = _quiet(rng.choice(GROUPS), rng.choice(POINTS), rng.randint(1, 3), signal.SIGSTOP)
+        plan = _quiet(
+            rng.choice(GROUPS),
+            rng.choice((*POINTS, "drop.after")),
+            rng.randint(1, 3),
+            signal.SIGSTOP,
+        )
         self._frozen.append(self._installed.worker(plan))
         self._publish(stretch)
         return f"passing {plan.n} of {plan.point}"

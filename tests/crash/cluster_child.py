@@ -24,6 +24,7 @@ from processors.admission import Rules
 from projections.kafka_io import Kafka, Sent
 from projections.ports import Headers
 from schemas.master import MasterKey
+from tests.crash.aside import keep_dropped
 from tests.crash.child import only_errors
 from tests.crash.feed import callers
 from tests.crash.fuse import Fuse, fused
@@ -94,6 +95,7 @@ def fit(fuse: Fuse, plan: Plan, ready: Path) -> None:
 
         fuse.guard(log, "append", ledger)
         fuse.guard(log, "read", lambda *asked: "read-back" if ledger(*asked) else None)
+        keep_dropped(log, ready.with_suffix(".dropped"))
         fuse.guard(log, "truncate", "drop")
 
     def of_vault(vault: Any, _: Path | None) -> None:
@@ -146,7 +148,7 @@ def main(bootstrap: str, data: Path, prefix: str, plan: Plan) -> None:
     """Admit until SIGTERM, or until the fuse burns.
 
     Files named after group and pid tell: `.ready` that it has partitions, `.failed` with which
-    error it ended, `.stack` where it stood at SIGUSR1.
+    error it ended, `.stack` where it stood at SIGUSR1, `.dropped` what intake it dropped.
     """
     os.environ["MNEMOLOG_TOPIC_PREFIX"] = prefix
     if plan.quiet:

@@ -18,6 +18,7 @@ from schemas.entry import NO_FOLLOW_UP
 from schemas.errors import Unavailable
 from schemas.principals import GATEWAY
 from tests.cluster.conftest import PARTITIONS, Cluster, until
+from tests.crash.aside import dropped, placed
 from tests.crash.cluster_child import Plan, main
 from tests.crash.feed import Feed, Said, unanswered
 
@@ -176,8 +177,11 @@ class Installed:
         """
         cluster, path = self.cluster, self.cluster.data / directory
         said = {cluster.topics.intake[one.kind] for one in self.feed.said}
-        places = [(topic, number) for topic in sorted(said) for number in range(PARTITIONS)]
-        intake = [record for place in places for record in cluster.records(*place)]
+        found_at = dropped(cluster.data.glob("*.dropped"))
+        for topic in sorted(said):
+            for number in range(PARTITIONS):
+                found_at |= placed(cluster.records(topic, number))
+        intake = list(found_at.values())
         with ExitStack() as stack:
             anchoring = cluster.installation.anchoring(PARTITIONS, path)
             stack.callback(anchoring.close)

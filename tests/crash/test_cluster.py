@@ -37,6 +37,7 @@ def test_admitted_intake_is_dropped_by_the_successor_too(cluster: Cluster) -> No
     installed.publish()
     installed.killed(Plan("first", "drop.after", keep_intake=False))
     installed.finish(Plan("second", keep_intake=False))
+    installed.check()
 
 
 def test_a_rebuild_that_is_killed_begins_again_from_the_ledger(cluster: Cluster) -> None:
