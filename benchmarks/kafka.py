@@ -18,6 +18,7 @@ from benchmarks.results import Result, at_least, of_floor
 from benchmarks.run import Run
 from mnemolog.cluster import PREFIX_VARIABLE, Installation, create_topics
 from projections.follower import Follower
+from projections.kafka_io import TIMEOUT
 from projections.kafka_vault import PAGE, KafkaVault
 from projections.kv_rocks import RocksStore
 from projections.ports import LogRecord
@@ -27,12 +28,22 @@ PAGE_BYTES = 28 + 48 * PAGE
 
 
 def installation(run: Run, partitions: int, where: Path) -> Installation:
-    """A cluster of fresh topics on the run's broker."""
+    """A cluster of fresh topics on the run's broker, which go at the end of the run."""
     assert run.kafka is not None
     os.environ[PREFIX_VARIABLE] = f"bench-{uuid.uuid4().hex[:8]}"
     create_topics(run.kafka, partitions)
     where.mkdir(parents=True, exist_ok=True)
-    return Installation(run.kafka, where, MASTER)
+    made = Installation(run.kafka, where, MASTER)
+    run.closing.callback(_remove, made)
+    return made
+
+
+def _remove(made: Installation) -> None:
+    names = [topic.name for topic in made.topics.topics()]
+    for removed in made.kafka.admin.delete_topics(
+        names, operation_timeout=TIMEOUT, request_timeout=TIMEOUT
+    ).values():
+        removed.result()
 
 
 def rows(run: Run) -> Iterator[Result]:
