@@ -56,9 +56,9 @@ class Anchoring:
         for follower in followers:
             checkpoint = follower.checkpoint()
             if self._written.get(follower.partition) != checkpoint.count and checkpoint.count:
-                moved, follower.moved = follower.moved, {}
                 head = Anchor(checkpoint.count, checkpoint.hash)
-                self.anchors.write(follower.partition, {**moved, b"": head})
+                self.anchors.write(follower.partition, {**follower.moved, b"": head})
+                follower.moved = {}  # only now: what could not be written is tried again
                 self.remembered.write(follower.partition, {b"": head})
                 self._written[follower.partition] = checkpoint.count
 
