@@ -24,7 +24,7 @@ from mnemolog.anchoring import Anchoring, check_folded
 from mnemolog.backlog import Backlog
 from mnemolog.data_directory import DataDirectory
 from mnemolog.folding import catch_up, open_state, rows_key
-from mnemolog.parts import RECENT, Part, Turnstile
+from mnemolog.parts import RECENT, Part, Turn, Turnstile
 from mnemolog.verdicts import Verdicts
 from processors.admission import Admission, Rules
 from processors.apart import Apart, Place, State
@@ -105,6 +105,7 @@ class Embedded:
         self._keep_intake = keep_intake
         self._changed = threading.Condition()
         self._parts: list[_Admitting] = []
+        self._turn = Turn()
         self._trouble: Unavailable | None = None
         self._held = ExitStack()  # closes what is open, last first, whichever of it fails to close
         directory.acquire()
@@ -118,7 +119,6 @@ class Embedded:
         self._admitting = threading.Lock()
         self._backlog = Backlog(self._undecided, backlog)
         self._stop = threading.Event()
-        self._waiters = 0
         self._threads: list[threading.Thread] = []
         if start:
             self.start()
@@ -193,9 +193,14 @@ class Embedded:
             self.topics,
             self._codec,
             self._keys,
-            self._clock,
+            self._now,
             self._rules,
         )
+
+    def _now(self) -> int:
+        """The time of the next entry: between two entries those who ask go first."""
+        self._turn.give_way()
+        return self._clock()
 
     def _resume(self, parts: Sequence[_Admitting]) -> None:
         for part in parts:
@@ -290,12 +295,8 @@ class Embedded:
     @contextmanager
     def reading(self, partition: int) -> Iterator[Reader]:
         """A consistent view of a partition while admission's commits wait."""
-        self._waiters += 1
-        try:
-            with self._parts[partition].reading() as reader:
-                yield reader
-        finally:
-            self._waiters -= 1
+        with self._turn.asking(), self._parts[partition].reading() as reader:
+            yield reader
 
     def ends(self, partition: int, *kinds: Kind) -> Reach:
         """The log's own ends."""
@@ -454,7 +455,7 @@ class Embedded:
 
     def _admit_part(self, part: _Admitting) -> int:
         number = part.follower.partition
-        limit = BATCH if not self._waiters else BATCH // 4
+        limit = BATCH // 4 if self._turn.asked else BATCH
         records: list[LogRecord] = []
         for kind, topic in self.topics.intake.items():
             at = part.positions[kind]

@@ -7,6 +7,7 @@ the lock, so a reader has either the old store for as long as it reads, or the n
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,42 @@ class Turnstile:
         """Write while nobody reads."""
         with self._lock:
             self.inner.write(changes, sync=sync)
+
+
+class Turn:
+    """Lets those who ask go before the one who admits, who still gets a share of the time."""
+
+    WAIT_S = 0.02  # for how long admission gives way at most
+    OWN_S = 0.005  # for how long it then works at least
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting = 0
+        self._since = 0.0
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody asks now."""
+        return self._waiting > 0
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """While this lasts, who admits gives way."""
+        with self._changed:
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._waiting -= 1
+                self._changed.notify_all()
+
+    def give_way(self) -> None:
+        """Wait until nobody asks, within bounds; costs nothing while nobody does."""
+        if self._waiting and time.monotonic() - self._since > self.OWN_S:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._waiting, self.WAIT_S)
+            self._since = time.monotonic()
 
 
 class Part:

@@ -13,6 +13,7 @@ Rules
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from rocksdict import (
@@ -23,6 +24,7 @@ from rocksdict import (
     Options,
     Rdict,
     ReadOptions,
+    WriteBufferManager,
 )
 
 from schemas.errors import StoreLocked, StoreUnusable, Unavailable
@@ -51,14 +53,27 @@ def options() -> Options:
     chosen.set_memtable_whole_key_filtering(True)
     chosen.set_memtable_prefix_bloom_ratio(0.1)
     chosen.set_keep_log_file_num(2)
+    chosen.set_write_buffer_manager(_shared_buffers())
     # RocksDB's own default drops everything after damage in the middle of its log, in silence.
     chosen.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     table = BlockBasedOptions()
     table.set_bloom_filter(10, False)
-    table.set_block_cache(Cache(16 * _MIB))
+    table.set_block_cache(_shared_cache())
     table.set_cache_index_and_filter_blocks(False)
     chosen.set_block_based_table_factory(table)
     return chosen
+
+
+@cache
+def _shared_cache() -> Cache:
+    """One block cache for all stores of a process."""
+    return Cache(32 * _MIB)
+
+
+@cache
+def _shared_buffers() -> WriteBufferManager:
+    """One bound for the memtables of all stores of a process; nobody waits for it."""
+    return WriteBufferManager(32 * _MIB, False)
 
 
 def open_rocks(path: Path, create: bool, layout: int, rebuild: str) -> Rdict:

@@ -7,7 +7,7 @@ import sys
 import typer
 
 from mnemolog.cli.session import NEGATIVE, Kafka, say, session
-from mnemolog.collecting import collect_seldom
+from mnemolog.long_running import tune
 from schemas.errors import Unavailable
 from schemas.topics import DEFAULT_PARTITIONS
 
@@ -69,7 +69,7 @@ def worker(
     from mnemolog.cluster import run_worker
 
     asked = session(context)
-    collect_seldom()
+    tune()
     run_worker(
         _needed(kafka),
         asked.data,
@@ -85,7 +85,7 @@ def agents(context: typer.Context, kafka: str | None = Kafka) -> None:
     from mnemolog.cluster import run_agents
 
     asked = session(context)
-    collect_seldom()
+    tune()
     run_agents(_needed(kafka), asked.data, asked.master())
 
 
@@ -104,5 +104,5 @@ def gateway(
         asked.answer({"url": url}, lambda: say(f"serving at {url}"))
         sys.stdout.flush()
 
-    collect_seldom()
+    tune()
     run_gateway(_needed(kafka), asked.data, asked.master(), host, port, ready)

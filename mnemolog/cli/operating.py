@@ -11,11 +11,11 @@ from rich.progress import Progress
 
 from gateway.http.server import bind, serve
 from mnemolog.cli.session import NEGATIVE, Kafka, Session, note, say, session
-from mnemolog.collecting import collect_seldom
 from mnemolog.data_directory import DEFAULT_PARTITIONS
 from mnemolog.demo import run_demo
 from mnemolog.doctor import examine
 from mnemolog.doors import EmbeddedDoor
+from mnemolog.long_running import tune
 from schemas import answers
 from schemas.errors import StoreDamaged, StoreUnusable, Unavailable, invalid
 from schemas.kinds import TIER_OF_WORD, Role
@@ -99,7 +99,7 @@ def serve_(
             asked.answer({"url": url}, lambda: say(f"serving {asked.data} at {url}"))
             sys.stdout.flush()
 
-        collect_seldom()
+        tune()
         serve(door.app(), listener, ready)
     finally:
         asked.directory.withdraw()

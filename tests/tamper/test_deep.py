@@ -24,7 +24,7 @@ def dropped(key: bytes, row: bytes) -> tuple[bytes, bytes | None]:
 
 
 def injected(key: bytes, row: bytes) -> tuple[bytes, bytes | None]:
-    return key[:-1] + b"\xee", row
+    return key[:-1] + bytes((key[-1] ^ 0x40,)), row
 
 
 def one_of_each_concern(rows: Iterable[Row]) -> list[Row]:

@@ -1,0 +1,21 @@
+"""How the interpreter is set in processes that run for long: worker, agents, gateway, serve.
+
+- What start-up made is never looked at again by the garbage collector, and young objects are looked
+  at every 50,000 instead of every 700 (measured: 5 to 10% of admission's time): rows, events and
+  entries are structs that cannot form cycles and are not tracked at all.
+- A thread that waits for the interpreter gets it within a millisecond instead of five: a question
+  beside saturated admission waits for it several times.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+
+def tune() -> None:
+    """Set this process's garbage collector and switch interval."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    sys.setswitchinterval(0.001)
