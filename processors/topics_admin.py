@@ -16,6 +16,7 @@ from schemas.topics import TopicNames, differences
 
 MAX_REPLICAS = 3
 KNOWN_S = 3.0
+METADATA_S = 10.0  # for one answer about every topic of the cluster
 
 
 def create(kafka: Kafka, topics: TopicNames, partitions: int) -> list[str]:
@@ -133,4 +134,4 @@ def partition_count(kafka: Kafka, topics: TopicNames) -> int:
 
 
 def _metadata(kafka: Kafka) -> Any:
-    return kafka.patiently(lambda: kafka.admin.list_topics(timeout=ATTEMPT))
+    return kafka.patiently(lambda: kafka.admin.list_topics(timeout=METADATA_S))

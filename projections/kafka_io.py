@@ -46,6 +46,7 @@ _MOVING = (
     KafkaError._TIMED_OUT,
 )
 _DAMAGED = (KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG)
+_AWAY = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)
 CONFIG_VARIABLE = "MNEMOLOG_KAFKA_CONFIG"
 
 
@@ -217,13 +218,16 @@ class Kafka:
         self, places: Sequence[tuple[str, int]], *, latest: bool, patience: float = TIMEOUT
     ) -> list[int]:
         """First or next offsets of (topic, partition)s, as the brokers tell them now."""
-        return self.patiently(lambda: self._offsets(places, latest=latest), patience)
+        topics = sorted({topic for topic, _ in places})
+        return self.patiently(lambda: self._offsets(places, latest=latest), patience, topics)
 
-    def patiently(self, ask: Callable[[], T], patience: float = TIMEOUT) -> T:
+    def patiently(
+        self, ask: Callable[[], T], patience: float = TIMEOUT, topics: Sequence[str] = ()
+    ) -> T:
         """An answer of the admin client, asked for again while leaders move; or `Unavailable`.
 
         `ask` waits for no more than `ATTEMPT` seconds and may be repeated; after `patience` seconds
-        it is not asked again.
+        it is not asked again. `topics`: whose leaders it is about.
         """
         deadline = time.monotonic() + patience
         while True:
@@ -236,15 +240,18 @@ class Kafka:
                 )
                 if not moving or time.monotonic() > deadline:
                     raise self.unavailable(error) from error
-                self._learn_anew()
+                if cause.code() in _AWAY:
+                    outage_of(self.settings.bootstrap)(cause)
+                self._learn_anew(topics)
             except ValueError as error:
                 raise self.unavailable(error) from error
 
-    def _learn_anew(self) -> None:
+    def _learn_anew(self, topics: Sequence[str]) -> None:
         """Ask who leads what: a client goes on with the leader and epoch that it knows for long."""
         time.sleep(0.05)
         try:
-            self.admin.list_topics(timeout=1.0)
+            for topic in topics:
+                self.admin.list_topics(topic, timeout=ATTEMPT)
         except KafkaException as away:
             outage_of(self.settings.bootstrap)(away.args[0])
 

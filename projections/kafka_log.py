@@ -39,7 +39,7 @@ class KafkaLog:
     def identity(self) -> str:
         """Cluster id and the ledger's topic id: a re-created topic is another log."""
         if not self._identity:
-            self._identity = self._kafka.patiently(self._ask_identity)
+            self._identity = self._kafka.patiently(self._ask_identity, topics=[self._ledger])
         return self._identity
 
     def _ask_identity(self) -> str:
@@ -132,7 +132,7 @@ class KafkaLog:
             for future in asked.values():
                 future.result()
 
-        self._kafka.patiently(delete)
+        self._kafka.patiently(delete, topics=[topic])
 
     def wait(self, ends: Mapping[tuple[str, int], int], timeout: float) -> bool:
         """Ask for the ends until one has moved."""

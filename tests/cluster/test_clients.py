@@ -44,7 +44,8 @@ class Admin:
                 future.set_exception(answer)
         return futures
 
-    def list_topics(self, timeout: float) -> None:
+    def list_topics(self, topic: str, timeout: float) -> None:
+        assert topic == "ledger"
         self.refreshed += 1
 
 
