@@ -59,8 +59,9 @@ def _check_once_known(kafka: Kafka, topics: TopicNames) -> list[str]:
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:
-            if not _missing(topics, _metadata(kafka).topics):
-                return check(kafka, topics)
+            known = _metadata(kafka).topics
+            if not _missing(topics, known):
+                return _wrong(kafka, topics, known)
         except Unavailable:
             if time.monotonic() > deadline:
                 raise
@@ -89,7 +90,11 @@ def _await_leaders(kafka: Kafka, topics: TopicNames) -> None:
 
 def check(kafka: Kafka, topics: TopicNames) -> list[str]:
     """What is wrong with the topics, a sentence each with the remedy; empty if nothing."""
-    known = _metadata(kafka).topics
+    return _wrong(kafka, topics, _metadata(kafka).topics)
+
+
+def _wrong(kafka: Kafka, topics: TopicNames, known: Any) -> list[str]:
+    """The same of topics as one broker knows them."""
     expected = topics.topics()
     counts = {
         topic.name: len(known[topic.name].partitions) for topic in expected if topic.name in known
