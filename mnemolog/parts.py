@@ -117,7 +117,6 @@ class Part:
         with self.lock:
             old, self.follower = self.follower, follower
             follower.on_receipts = self._remember
-            follower.on_fold = old.on_fold
             follower.moved = old.moved
             with self._changed:
                 self.damage = None

@@ -34,7 +34,6 @@ from projections.step import Due
 from schemas.bodies import encode_body, with_quote_key
 from schemas.codec import Codec
 from schemas.entry import NO_FOLLOW_UP, SCHEMA_VERSION, Entry, Header, header_bytes, make_entry
-from schemas.errors import StoreDamaged
 from schemas.kinds import Decision, Kind, Reason
 from schemas.normalise import VERSION as NORMALISER_VERSION
 from schemas.policy import Policy
@@ -81,14 +80,14 @@ class Admission:
         self._keys = key_source
         self._clock = clock
         self._rules = rules
-        if _folded_before(follower):  # what a store made anew folds was told when it came
-            follower.on_fold = self._tell_rejections
+        self._anew: bool | None = None
+        follower.on_fold = self._tell_folded
 
     def resume(self) -> None:
         """Fold to the ledger's end and settle what a crash may have left undecided."""
         self.follower.check_log()
         self.follower.catch_up()
-        self.follower.on_fold = self._tell_rejections
+        self._anew = False
         self.follower.destroy_leftovers()
         while True:
             waiting = [_due_of(key) for key, _ in self.follower.store.scan(keys.ALL_AWAITING)]
@@ -185,6 +184,13 @@ class Admission:
             found += following
         return found
 
+    def _tell_folded(self, receipts: Sequence[Decided]) -> None:
+        """Tell again what was folded, but what a store made anew folds: that was told before."""
+        if self._anew is None:
+            self._anew = self.follower.checkpoint().count == 0
+        if not self._anew:
+            self._tell_rejections(receipts)
+
     def _tell_rejections(self, receipts: Sequence[Decided]) -> None:
         refused = [
             (rejection(self._topics, one.receipt), ())
@@ -194,14 +200,6 @@ class Admission:
         if refused:
             follower = self.follower
             follower.log.append(self._topics.rejections, follower.partition, refused)
-
-
-def _folded_before(follower: Follower) -> bool:
-    """Whether the store holds a fold; one that cannot tell is stopped when it is taken up."""
-    try:
-        return follower.checkpoint().count > 0
-    except StoreDamaged:
-        return False
 
 
 def _due_of(key: bytes) -> Due:

@@ -9,7 +9,7 @@ import pytest
 
 from projections import keys
 from schemas import answers
-from schemas.scope import Scope
+from schemas.scope import Scope, partition_of
 from tests.gateway.conftest import SCOPE, Http
 
 OBSERVATION = {"kind": "observation", "event_id": "e1", "content": "I moved to Berlin in May."}
@@ -193,12 +193,15 @@ def test_a_token_of_another_partition_is_422(http: Http) -> None:
 def test_a_moved_head_is_409_and_leaves_no_record(http: Http) -> None:
     http.publish(OBSERVATION, ASSERTION)
     gate = http.door.application._gate
-    judge = gate._judge
+    judge, backend = gate._judge, http.door.backend
 
     def moving(*args):  # type: ignore[no-untyped-def]
         judged = judge(*args)
         event = {"kind": "observation", "scope": SCOPE, "content": "news"}
+        ledger = (backend.topics.ledger, partition_of(Scope(**SCOPE), backend.partitions))
+        end = backend.log.end(*ledger)
         assert http.call("POST", "/v1/events", json=event).status_code == 202
+        assert backend.log.wait({ledger: end}, 60)
         return judged
 
     gate._judge = moving  # type: ignore[method-assign]
