@@ -7,6 +7,7 @@ SHELL := bash
 PYTHON ?= python3
 ARGS ?=
 NODES ?= 1
+JOBS ?= 2
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -42,8 +43,8 @@ demo-kafka: $(STAMP) ## The same against a real Apache Kafka, with separate proc
 	bootstrap=$$($(KAFKA) up $(NODES) | tail -n 1); \
 	MNEMOLOG_KAFKA="$$bootstrap" $(BIN)/mnemolog demo --kafka "$$bootstrap" $(ARGS)
 
-test: $(STAMP) ## Every test, those on Kafka included
-	$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP) ## Every test, those on Kafka included (JOBS processes, a broker each)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-fast: $(STAMP) ## The tests that need no broker and few seconds
 	$(BIN)/python -m pytest -m "not kafka and not slow" $(ARGS)

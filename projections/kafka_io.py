@@ -215,21 +215,21 @@ class Kafka:
                 raise self.unavailable(error) from error
 
     def offsets(
-        self, places: Sequence[tuple[str, int]], *, latest: bool, patience: float = TIMEOUT
+        self, places: Sequence[tuple[str, int]], *, latest: bool, patience: float | None = None
     ) -> list[int]:
         """First or next offsets of (topic, partition)s, as the brokers tell them now."""
         topics = sorted({topic for topic, _ in places})
         return self.patiently(lambda: self._offsets(places, latest=latest), patience, topics)
 
     def patiently(
-        self, ask: Callable[[], T], patience: float = TIMEOUT, topics: Sequence[str] = ()
+        self, ask: Callable[[], T], patience: float | None = None, topics: Sequence[str] = ()
     ) -> T:
         """An answer of the admin client, asked for again while leaders move; or `Unavailable`.
 
         `ask` waits for no more than `ATTEMPT` seconds and may be repeated; after `patience` seconds
         it is not asked again. `topics`: whose leaders it is about.
         """
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + (TIMEOUT if patience is None else patience)
         while True:
             try:
                 return ask()

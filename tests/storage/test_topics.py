@@ -185,7 +185,8 @@ def test_missing_topics_are_named_with_the_command_that_makes_them(
 def test_a_broker_that_is_absent_is_named_by_every_process(
     cluster: Cluster, operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("processors.topics_admin.TIMEOUT", 0.5)
+    monkeypatch.setattr("projections.kafka_io.TIMEOUT", 0.5)
+    monkeypatch.setattr("processors.topics_admin.METADATA_S", 0.5)
     absent = "127.0.0.1:1"
     for words in (*PROCESSES, ("topics", "check"), ("topics", "create")):
         said = operator.run(*words, kafka=absent)
