@@ -11,6 +11,7 @@ registry serves a whole session, so a test uses subjects of its own.
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import time
 import urllib.request
@@ -47,6 +48,8 @@ class LocalRegistry:
         worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
         first = FIRST_PORT + PORTS_A_WORKER * worker
         for port in range(first, first + PORTS_A_WORKER, 2):
+            if answers_tcp(port):  # another registry, which would answer for the new one
+                continue
             with self._log.open("wb") as log:
                 self._process = subprocess.Popen(
                     [SCRIPT, "run", str(port)], stdin=subprocess.PIPE, stderr=log
@@ -76,6 +79,12 @@ class LocalRegistry:
         if code == 3:
             raise NoRegistry(words)
         raise RuntimeError(f"registry.sh: {words}")
+
+
+def answers_tcp(port: int) -> bool:
+    """Whether anything listens on a port of this machine."""
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
 
 
 def answers(url: str) -> bool:
