@@ -28,7 +28,7 @@ from gateway.render import (
 )
 from projections import keys
 from projections.glances import AssertionGlance, fact_glances
-from projections.rows import FactRow, ObservationRow, Present
+from projections.rows import FactRow, ObservationRow, Present, Row
 from projections.support import Horizon, Status, judge, public_horizon
 from projections.view import Conflict, Group, Member, episode_visible
 from schemas import answers
@@ -75,6 +75,18 @@ class Place(NamedTuple):
     group: bytes
 
 
+def _rows(turn: Turn, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
+    """Rows under a prefix, in bulk a turn; one that is written meanwhile may be met or not."""
+    start = prefix
+    while True:
+        with turn() as reader:
+            chunk = list(islice(reader.scan(prefix, start), CHUNK))
+        yield from chunk
+        if len(chunk) < CHUNK:
+            return
+        start = chunk[-1][0] + b"\0"
+
+
 def _places(turn: Turn, asked: Asked, want: Wanted, hasher: Hasher) -> list[Place]:
     """The facts that the horizon knows: of one group if both names are given, else of all."""
     with turn() as reader:
@@ -86,7 +98,7 @@ def _places(turn: Turn, asked: Asked, want: Wanted, hasher: Hasher) -> list[Plac
             prefix = keys.group(asked.scope, attribute16)
     at = len(keys.groups(asked.scope))
     found = []
-    for key, row in reader.scan(prefix):
+    for key, row in _rows(turn, prefix):
         assert isinstance(row, Present)
         if asked.horizon.knows(row.since):
             found.append(Place(row.since, key[at + 16 :], key[at : at + 16]))
@@ -200,10 +212,8 @@ def episodes(turn: Turn, asked: Asked, after: SortKey) -> Iterable[Item]:
         return episode_answer(row) if seen else None
 
     prefix = keys.observations(asked.scope)
-    with turn() as reader:
-        pass
     found = []
-    for key, row in reader.scan(prefix):
+    for key, row in _rows(turn, prefix):
         assert isinstance(row, ObservationRow)
         at = (row.recorded_at, key[len(prefix) :])
         if row.event is not None and asked.horizon.knows(row.recorded_at) and at > after:

@@ -53,8 +53,8 @@ class Reader:
         """The row under a key, of the type that `rows` states for its prefix, or None."""
         raise NotImplementedError
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
-        """Rows in key order under a prefix."""
+    def scan(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, Row]]:
+        """Rows in key order under a prefix, from a key on."""
         raise NotImplementedError
 
     def raw(self, wanted: Sequence[bytes]) -> list[bytes | None]:
@@ -161,9 +161,9 @@ class StoreReader(Reader):
         data = self.store.get(key)
         return None if data is None else decode_row(key, data)
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
-        """Committed rows under a prefix."""
-        for key, data in self.store.scan(prefix):
+    def scan(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, Row]]:
+        """Committed rows under a prefix, from a key on."""
+        for key, data in self.store.scan(prefix, start=start or None):
             yield key, decode_row(key, data)
 
 
@@ -221,11 +221,11 @@ class Overlay(Reader):
                 row = self._rows[key] = None if data is None else decode_row(key, data)
         return row
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, Row]]:
-        """Pending and committed rows under a prefix, in key order."""
-        own = {key for key in self.pending if key.startswith(prefix)}
+    def scan(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, Row]]:
+        """Pending and committed rows under a prefix, from a key on, in key order."""
+        own = {key for key in self.pending if key.startswith(prefix) and key >= start}
         merged: dict[bytes, Row] = {
-            key: row for key, row in self._base.scan(prefix) if key not in own
+            key: row for key, row in self._base.scan(prefix, start) if key not in own
         }
         for key in own:
             row = self.row(key)

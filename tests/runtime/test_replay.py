@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from gateway import listing
 from mnemolog import Memory
 from mnemolog.doors import EmbeddedDoor
+from projections.state import Reader
 from schemas.errors import Unavailable
 
 
@@ -34,20 +39,48 @@ def test_reads_go_on_while_the_projections_are_rebuilt(
             while not stop.is_set():
                 seen.append(len(alice.episodes(limit=1000).items))
 
-        reader = threading.Thread(target=read)
-        reader.start()
-        progress: list[tuple[int, int]] = []
-        for _ in range(2):
-            done = memory.replay(lambda folded, total: progress.append((folded, total)))
-            assert sum(done.values()) == 600
-        stop.set()
-        reader.join()
+        with ThreadPoolExecutor(1) as pool:
+            reader = pool.submit(read)
+            progress: list[tuple[int, int]] = []
+            try:
+                for _ in range(2):
+                    done = memory.replay(lambda folded, total: progress.append((folded, total)))
+                    assert sum(done.values()) == 600
+            finally:
+                stop.set()
+            reader.result()
         assert seen
         assert set(seen) == {600}
         assert progress[-1] == (600, 600)
         assert memory.verify(deep=True).ok
         assert alice.observe("and writes go on").state == "accepted"
     assert [path.name for path in (tmp_path / "data" / "state").iterdir() if path.is_dir()] == ["2"]
+
+
+def test_a_list_that_has_begun_goes_on_in_the_rebuilt_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(listing, "CHUNK", 10)
+    door = EmbeddedDoor.open(tmp_path / "data")
+    with Memory(door) as memory:
+        alice = memory.scope("acme", "support", "alice")
+        for n in range(25):
+            alice.observe(f"no {n}")
+        reading, turns = door.backend.reading, 0
+
+        @contextmanager
+        def rebuilt_after_the_turn(partition: int) -> Iterator[Reader]:
+            nonlocal turns
+            with reading(partition) as reader:
+                yield reader
+            turns += 1
+            if turns == 2:
+                memory.replay()
+
+        monkeypatch.setattr(door.backend, "reading", rebuilt_after_the_turn)
+        assert [one.content for one in alice.episodes().items] == [f"no {n}" for n in range(25)]
+        assert turns > 2
 
 
 def test_a_lost_log_or_vault_is_never_made_afresh(
