@@ -5,9 +5,15 @@ Generated tests have no deadline (a busy machine is no fault) and print what rep
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
-from tests.broker import kafka_bootstrap, own_kafka
+HELPERS = [f"tests.{path.name}" for path in Path(__file__).parent.iterdir() if path.is_dir()]
+pytest.register_assert_rewrite(*HELPERS)  # so that theirs say what they saw, too
+
+from tests.broker import kafka_bootstrap, own_kafka  # noqa: E402
 
 __all__ = ["kafka_bootstrap", "own_kafka"]
 

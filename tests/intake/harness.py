@@ -41,7 +41,7 @@ class Intake:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._numbers = count()
-        cluster.worker()
+        cluster.worker(keep_intake=True)  # a test may read what it sent
 
     def dead_letter(self, raw: bytes | None, kind: Kind = Kind.OBSERVATION) -> Told:
         """Send an unsigned record that is no event; what became of it and of the next one."""

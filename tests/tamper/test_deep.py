@@ -8,7 +8,7 @@ import pytest
 
 from projections.kv_rocks import RocksStore
 from projections.rocks import PROJECTION_LAYOUT
-from tests.tamper.site import HERE, Site
+from tests.tamper.site import HERE, Site, subject_of
 
 OF_PROJECTIONS = {(HERE, "projection"), (HERE, "scope_head")}
 Row = tuple[bytes, bytes]
@@ -92,3 +92,34 @@ def test_keys_that_changed_places_open_nothing(site: Site) -> None:
     key_id, kept = site.change_key(HERE, last)
     assert ("key", 6) in [(one.what, one.sequence) for one in site.found(deep=True)]
     site.restore_key(key_id, kept)
+
+
+def test_a_body_that_was_replaced_is_no_damage_whatever_was_decided_before(site: Site) -> None:
+    scope = {"tenant": "acme", "namespace": "torn", "subject": subject_of(HERE)}
+    refuted, itself = {"observation": "early", "quote": "not said"}, {"fact": "torn"}
+    said = [
+        (assertion("torn", [refuted, itself]), "parked"),
+        ({"kind": "observation", "event_id": "early", "content": "something else"}, "accepted"),
+        ({"kind": "deletion", "target": {"fact": "torn"}}, "accepted"),
+    ]
+    with site.open() as memory:
+        for event, state in said:
+            (receipt,) = memory.publish([{**event, "scope": scope}], wait=30)
+            assert receipt.state == state
+        entries = memory.scope(**scope).audit_entries().items
+        decisions = [one.decision for one in entries if one.kind == "assertion"]
+        assert decisions == ["parked", "quarantined", "quarantined"]
+        assert memory.verify(deep=True).damage == ()
+        memory.replay()
+        assert memory.verify(deep=True).damage == ()
+
+
+def assertion(fact_id: str, premises: list[dict[str, str]]) -> dict[str, object]:
+    return {
+        "kind": "assertion",
+        "fact_id": fact_id,
+        "entity": "alice",
+        "attribute": "city",
+        "value": "Oslo",
+        "justifications": [{"premises": premises}],
+    }
