@@ -97,7 +97,7 @@ def test_keys_that_changed_places_open_nothing(site: Site) -> None:
 def test_a_body_that_was_replaced_is_no_damage_whatever_was_decided_before(site: Site) -> None:
     scope = {"tenant": "acme", "namespace": "torn", "subject": subject_of(HERE)}
     refuted, itself = {"observation": "early", "quote": "not said"}, {"fact": "torn"}
-    said = [
+    said: list[tuple[dict[str, object], str]] = [
         (assertion("torn", [refuted, itself]), "parked"),
         ({"kind": "observation", "event_id": "early", "content": "something else"}, "accepted"),
         ({"kind": "deletion", "target": {"fact": "torn"}}, "accepted"),
