@@ -175,9 +175,10 @@ class Admission:
         """The `count` records from `start` on; fewer if they are not contiguous there."""
         follower = self.follower
         found: list[bytes | None] = []
+        ledger, partition, end = follower.ledger, follower.partition, start + count
         while len(found) < count:
             at = start + len(found)
-            records = follower.log.read(follower.ledger, follower.partition, at, count - len(found))
+            records = follower.log.read(ledger, partition, at, end - at, end)
             following = [r.value for n, r in enumerate(records) if r.offset == at + n]
             if not following:
                 break

@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from processors.admission import Admission
 from processors.intake_anew import go_on_behind
 from projections.kafka_io import Kafka
-from projections.kafka_log import record_of
+from projections.kafka_log import arrived, record_of
 from projections.ports import Log, LogRecord
 from schemas.errors import Unavailable
 from schemas.kinds import Kind
@@ -104,7 +104,7 @@ class Worker:
 
     def _turn(self) -> None:
         batches: dict[int, list[LogRecord]] = {}
-        messages = self._consumer.consume(BATCH, POLL_S)
+        messages = arrived(self._consumer, BATCH, POLL_S)
         if self._failure is not None:
             raise self._failure
         failure: Unavailable | None = None

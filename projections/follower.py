@@ -106,15 +106,20 @@ class Follower:
                 f"the log ends {missing} records before what was folded",
             )
 
-    def catch_up(self, limit: int | None = None) -> Folded:
-        """Fold what the ledger has beyond the checkpoint, up to its end (or `limit` records)."""
+    def catch_up(self, limit: int | None = None, end: int = 0) -> Folded:
+        """Fold what the ledger has beyond the checkpoint, up to its end (or `limit` records).
+
+        Who knows that it reaches up to `end` may say so: no more is then asked for.
+        """
         entries = 0
         due: list[Due] = []
         left = limit
         while left is None or left > 0:
             start = self.checkpoint().next_offset
+            if 0 < end <= start:
+                break
             size = BATCH if left is None else min(BATCH, left)
-            records = self.log.read(self.ledger, self.partition, start, size)
+            records = self.log.read(self.ledger, self.partition, start, size, end)
             if not records:
                 break
             folded = self.fold(records)

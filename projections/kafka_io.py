@@ -133,7 +133,7 @@ class Kafka:
                 **{
                     "acks": "all",
                     "enable.idempotence": True,
-                    "linger.ms": 1,
+                    "linger.ms": 0,
                     "compression.type": "lz4",
                     "message.max.bytes": 8 * 1024 * 1024,
                     "queue.buffering.max.messages": 200_000,

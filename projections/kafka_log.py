@@ -58,9 +58,12 @@ class KafkaLog:
         )
         return [one.offset for one in sent]
 
-    def read(self, topic: str, partition: int, offset: int, limit: int) -> list[LogRecord]:
+    def read(
+        self, topic: str, partition: int, offset: int, limit: int, end: int = 0
+    ) -> list[LogRecord]:
         """What is there from `offset` on."""
-        end = self.end(topic, partition)
+        if offset >= end:
+            end = self.end(topic, partition)
         if offset >= end or limit <= 0:
             return []
         start = (
@@ -75,7 +78,7 @@ class KafkaLog:
         deadline = time.monotonic() + TIMEOUT
         while len(found) < limit:
             ended = False
-            for message in _arrived(consumer, limit - len(found)):
+            for message in arrived(consumer, limit - len(found), 0.1):
                 error = message.error()
                 if error is None:
                     found.append(record_of(message))
@@ -159,9 +162,9 @@ class KafkaLog:
             raise closed("log")
 
 
-def _arrived(consumer: Consumer, limit: int) -> list[Message]:
-    """The next messages that are there, waiting for the first alone."""
-    messages = consumer.consume(1, 0.1)
+def arrived(consumer: Consumer, limit: int, seconds: float) -> list[Message]:
+    """The next messages that are there; waits so long for the first, and for no other."""
+    messages = consumer.consume(1, seconds)
     return messages + consumer.consume(limit - 1, 0) if messages and limit > 1 else messages
 
 

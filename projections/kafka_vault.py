@@ -106,14 +106,15 @@ class KafkaVault:
             if stored
             else self._log.start(self._topic, self._partition)
         )
-        if stored and at > (end := self._log.end(self._topic, self._partition)):
+        end = self._log.end(self._topic, self._partition)
+        if stored and at > end:
             raise Unavailable(
                 f"vault {self._topic}/{self._partition}",
                 f"the topic ends at {end} and was read up to {at}: it was made anew or truncated",
                 "restore the topic from a backup",
             )
         read = False
-        while records := self._log.read(self._topic, self._partition, at, 500):
+        while at < end and (records := self._log.read(self._topic, self._partition, at, 500, end)):
             read = True
             for record in records:
                 self._apply(record.key, record.value)

@@ -42,7 +42,9 @@ class MemoryLog:
             self._changed.notify_all()
             return list(range(first, len(stored)))
 
-    def read(self, topic: str, partition: int, offset: int, limit: int) -> list[LogRecord]:
+    def read(
+        self, topic: str, partition: int, offset: int, limit: int, end: int = 0
+    ) -> list[LogRecord]:
         """What is there from `offset` on."""
         self._check()
         if offset < self.start(topic, partition):

@@ -150,7 +150,9 @@ class RocksLog:
                 topic, "a record header is too large", f"keep it within {_MAX_HEADER} bytes"
             )
 
-    def read(self, topic: str, partition: int, offset: int, limit: int) -> list[LogRecord]:
+    def read(
+        self, topic: str, partition: int, offset: int, limit: int, end: int = 0
+    ) -> list[LogRecord]:
         """What is there from `offset` on; of large records no more than `READ_BYTES` and one."""
         start = self.start(topic, partition)
         if offset < start:

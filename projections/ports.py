@@ -71,8 +71,12 @@ class Log(Protocol):
     ) -> list[int]:
         """Append in order and return the offsets; acknowledged means durable."""
 
-    def read(self, topic: str, partition: int, offset: int, limit: int) -> list[LogRecord]:
+    def read(
+        self, topic: str, partition: int, offset: int, limit: int, end: int = 0
+    ) -> list[LogRecord]:
         """Up to `limit` records from `offset` on that are there now; may be empty.
+
+        Who knows that the log reaches up to `end` says so, and it need not be asked.
 
         Raises `Unavailable` if `offset` lies before the partition's start (truncated).
         """

@@ -68,7 +68,8 @@ class ClusterBackend:
         self._checkpoints = installation.checkpoints(self.partitions)
         self._verdicts = Verdicts(directory / "damage.json")
         for part in self._parts:
-            self._follow(part, first=True)
+            with part.stopping():
+                self._take_up(part)
         self._verdicts.stop(self._parts)
         self._thread = threading.Thread(target=self._run, name="mnemolog-follower", daemon=True)
         self._thread.start()
@@ -82,12 +83,12 @@ class ClusterBackend:
                     if part.damage is None:
                         self._watch(part, end)
                 moved = [
-                    part
+                    (part, end)
                     for part, end in zip(self._parts, ends, strict=True)
                     if part.damage is None and part.next_offset < end
                 ]
-                for part in moved:
-                    self._follow(part)
+                for part, end in moved:
+                    self._follow(part, end)
                 self._failure = ""
                 if not moved:
                     self._stop.wait(0.005)
@@ -114,13 +115,10 @@ class ClusterBackend:
             count = part.follower.checkpoint().count
             part.damaged(LedgerCorrupt(number, count, "truncated", detail))
 
-    def _follow(self, part: Part, *, first: bool = False) -> None:
+    def _follow(self, part: Part, end: int) -> None:
         with self._following, part.stopping():
-            if first:
-                self._take_up(part)
-            else:
-                part.follower.catch_up()
-                part.note()
+            part.follower.catch_up(end=end)
+            part.note()
 
     def _take_up(self, part: Part) -> None:
         """Fold on, unless the ledger is not what it was."""
