@@ -17,6 +17,7 @@ import structlog
 from gateway.backend import Reach
 from gateway.errors import LedgerDamaged
 from projections.follower import Decided, Follower, open_body
+from projections.journal import Journals
 from projections.ports import KeyValueStore
 from projections.rows import ReceiptRow
 from projections.state import Reader
@@ -31,10 +32,11 @@ RECENT = 20_000
 
 
 class Turnstile:
-    """A store whose commits wait for readers and the other way round."""
+    """A store whose commits wait for readers and the other way round, and stand in journals."""
 
     def __init__(self, store: KeyValueStore, lock: threading.RLock) -> None:
         self.inner = store
+        self.journals = Journals()
         self._lock = lock
         self.get = store.get
         self.get_many = store.get_many
@@ -45,6 +47,7 @@ class Turnstile:
         """Write while nobody reads."""
         with self._lock:
             self.inner.write(changes, sync=sync)
+            self.journals.note(changes)
 
 
 class Turn:

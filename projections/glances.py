@@ -4,7 +4,6 @@ Rules
 - A glance is its row, seen through fewer fields: the same bytes, decoded in a quarter of the time.
   Fields stand in the row's own order up to the last that is needed, those of nested structs too; a
   test holds the names against `rows`.
-- A glance holds on to nothing but its fields: many are kept (`projections.whole`).
 - A glance may say "certainly so" or "look closer"; it is never what an answer is made of.
 - A record that an index names and that is not there is damage (SPEC §5, "reads check what they
   serve").
@@ -12,9 +11,9 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +22,8 @@ from projections.rows import Mark
 from projections.state import Reader, StoreReader
 from schemas.errors import StoreDamaged
 from schemas.events import Value
+
+G = TypeVar("G")
 
 
 class DocumentGlance(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -172,43 +173,30 @@ def _there(data: bytes | None, what: str) -> bytes:
     return data
 
 
-class Stored:
-    """A scope's rows as the store has them: who compares them need not check them again.
-
-    Rows are checked where they are opened (`projections.checked`), so a changed one is.
-    """
-
-    def __init__(self, reader: Reader, scope16: bytes) -> None:
-        assert isinstance(reader, StoreReader), "views are of committed state"
-        self._scope = scope16
-        self._store: Any = reader.store
-        self._opened: Callable[[bytes, bytes], bytes] = _as_it_is
-        while (inner := getattr(self._store, "inner", None)) is not None:
-            self._opened = getattr(self._store, "opened", self._opened)
-            self._store = inner
-
-    def observations(self, limit: int) -> dict[bytes, bytes] | None:
-        """Stored observations by record hash; None if there are more than `limit`."""
-        return self._walk(keys.observations(self._scope), limit)
-
-    def facts(self, limit: int) -> dict[bytes, bytes] | None:
-        """Stored facts by record hash; None if there are more than `limit`."""
-        return self._walk(keys.facts(self._scope), limit)
-
-    def _walk(self, prefix: bytes, limit: int) -> dict[bytes, bytes] | None:
-        """One walk costs a fifth of as many gets."""
-        pairs = islice(self._store.scan(prefix), limit + 1)
-        found = {key[len(prefix) :]: value for key, value in pairs}
-        return None if len(found) > limit else found
-
-    def observation(self, record16: bytes, value: bytes) -> ObservationGlance:
-        """What a stored observation says. Raises `StoreDamaged`."""
-        return _observation(self._opened(keys.observation(self._scope, record16), value))
-
-    def fact(self, record16: bytes, value: bytes) -> FactGlance:
-        """What a stored fact says. Raises `StoreDamaged`."""
-        return _fact(self._opened(keys.fact(self._scope, record16), value))
+def scope_observations(
+    reader: Reader, scope16: bytes, limit: int
+) -> dict[bytes, ObservationGlance] | None:
+    """All of a scope by record hash, in one walk; None if there are more than `limit`."""
+    return _walk(reader, keys.observations(scope16), _observation, limit)
 
 
-def _as_it_is(key: bytes, value: bytes) -> bytes:
-    return value
+def scope_facts(reader: Reader, scope16: bytes, limit: int) -> dict[bytes, FactGlance] | None:
+    """All of a scope by record hash, in one walk; None if there are more than `limit`."""
+    return _walk(reader, keys.facts(scope16), _fact, limit)
+
+
+def _walk(
+    reader: Reader, prefix: bytes, decode: Callable[[bytes], G], limit: int
+) -> dict[bytes, G] | None:
+    """One walk costs a fifth of as many gets."""
+    assert isinstance(reader, StoreReader), "views are of committed state"
+    at, rows = len(prefix), islice(reader.store.scan(prefix), limit + 1)
+    found = {key[at:]: decode(row) for key, row in rows}
+    return None if len(found) > limit else found
+
+
+def observations_there(reader: Reader, scope16: bytes, records: Iterable[bytes]) -> set[bytes]:
+    """Those of the records that are observations of the scope."""
+    asked = list(records)
+    rows = reader.raw([keys.observation(scope16, record16) for record16 in asked])
+    return {record16 for record16, row in zip(asked, rows, strict=True) if row is not None}

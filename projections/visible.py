@@ -11,7 +11,7 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from projections import keys
@@ -113,9 +113,20 @@ class Viewer:
     def _look(self, documents: Sequence[DocumentGlance]) -> None:
         """Read all that judging the documents needs, a few reads for all of them."""
         facts = [document.record for document in documents if document.fact]
-        episodes = [document.record for document in documents if not document.fact]
         self._look_at_facts(facts)
         self._look_at_groups(facts)
+        self._look_at_episodes([document.record for document in documents if not document.fact])
+
+    def look(self, groups: Iterable[bytes], episodes: Collection[bytes]) -> None:
+        """Read all that judging these groups (by hash) and observations needs."""
+        for attribute16 in groups:
+            if attribute16 not in self._members and not self._read_group(attribute16):
+                self.complete = False
+        self._look_at_facts(r for members in self._members.values() for r in members)
+        self._look_at_episodes(episodes)
+
+    def _look_at_episodes(self, episodes: Collection[bytes]) -> None:
+        """Observations, the facts that hide them, and the sources of all facts looked at."""
         self._look_at_observations(episodes)
         self._look_at_facts(
             fact16 for record16 in episodes for fact16 in self._observations[record16].hiders

@@ -1,13 +1,14 @@
 """A scope of ordinary size, looked at as a whole and kept up to date (SPEC §8).
 
 Rules
-- All records are read in one walk, each time. They must have the ordinals 0 to `documents` - 1,
+- The first look reads all records in one walk. They must have the ordinals 0 to `documents` - 1,
   each once: one that is missing, doubled or injected stops the read (SPEC §5).
-- Compared with what was read before, by its hash, only what changed is checked and decoded, and
-  only what can depend on it is judged again: a record itself, the group of a fact, the sources of a
-  fact (which it may hide), and the same of every fact that cites a changed observation. What the
-  glances alone did not decide is judged again every time. A test holds this against looking afresh
-  at each step.
+- A later look reads what was written since (`projections.journal`), and judges again only what can
+  depend on it: a record itself, the group of a fact, the sources of a fact (which it may hide), and
+  the same of every fact that cites a changed observation. New documents must have the ordinals that
+  follow. What the glances alone did not decide is judged again every time. A test holds this
+  against looking afresh at each step.
+- Without a journal that goes back to the last look, the scope is looked at afresh.
 """
 
 from __future__ import annotations
@@ -15,44 +16,49 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from projections.glances import FactGlance, Stored
+from projections import keys
+from projections.glances import (
+    fact_glances,
+    observation_glances,
+    observations_there,
+    scope_facts,
+    scope_observations,
+)
+from projections.journal import Journal, journal_of
 from projections.sights import Sight, Standing
-from projections.state import Reader
+from projections.state import Reader, StoreReader
 from projections.support import Horizon
 from projections.visible import Glances, Viewer
 from schemas.errors import StoreDamaged
 from schemas.policy import Policy
 
 _SLACK = 1024
-_RECORD_BYTES = 1_100
+_RECORD_BYTES = 700
 
 
 class Whole(NamedTuple):
-    """What was read of a scope and what is seen of it, for one horizon and policy.
+    """What is seen of a scope, for one horizon and policy, and how far its journal was read.
 
-    `observations` and `facts` are the hashes (Python's, of 64 bits under a key of the process) of
-    the stored rows, `citing` the facts that cite a record; `episodes` has None for one not seen.
+    `episodes` are the seen ones; the facts are in `standing`, by group.
     """
 
     horizon: Horizon
     policy: Policy
-    observations: dict[bytes, int]
-    facts: dict[bytes, int]
-    glances: Glances
-    citing: dict[bytes, tuple[bytes, ...]]
-    record_of: dict[int, bytes]
-    episodes: dict[bytes, Sight | None]
+    documents: int
+    episodes: dict[bytes, Sight]
     unsure: set[bytes]
     standing: dict[bytes, Standing]
+    journal: Journal | None
+    read: int
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
-        return _RECORD_BYTES * (len(self.observations) + len(self.facts))
+        """About how many bytes it takes, texts left out."""
+        return _RECORD_BYTES * self.documents
 
     def sights(self) -> list[Sight]:
         """What is seen, by ordinal."""
-        found = [sight for sight in self.episodes.values() if sight is not None]
+        found = list(self.episodes.values())
         for standing in self.standing.values():
             found += standing.sights.values()
         return sorted(found, key=lambda sight: sight.ordinal)
@@ -71,99 +77,111 @@ def look_at_whole(
 
     `kept` is an earlier look, of this horizon and policy or any other. Raises `StoreDamaged`.
     """
+    assert isinstance(reader, StoreReader), "views are of committed state"
+    journal = journal_of(reader.store, scope16)
+    if (
+        kept is not None
+        and journal is not None
+        and kept.journal is journal
+        and (kept.horizon, kept.policy) == (horizon, policy)
+    ):
+        again = _look_again(reader, scope16, t, documents, kept)
+        if again is not None:
+            return again
+    looked = _look_afresh(reader, scope16, horizon, policy, t, documents)
+    if looked is None or journal is None:
+        return looked
+    return looked._replace(journal=journal, read=len(journal))
+
+
+def _look_afresh(
+    reader: Reader, scope16: bytes, horizon: Horizon, policy: Policy, t: int, documents: int
+) -> Whole | None:
     limit = _SLACK + 2 * documents
-    stored = Stored(reader, scope16)
-    observations, facts = stored.observations(limit), stored.facts(limit)
+    observations = scope_observations(reader, scope16, limit)
+    facts = scope_facts(reader, scope16, limit)
     if observations is None or facts is None:
         return None
-    if kept is not None and (kept.horizon, kept.policy) != (horizon, policy):
-        kept = None
-    whole = _carried_over(kept, horizon, policy)
-    changed_observations = _changed(whole.observations, observations)
-    changed_facts = _changed(whole.facts, facts)
-    for record16 in changed_observations:
-        observation = stored.observation(record16, observations[record16])
-        whole.glances.observations[record16] = observation
-        _place(whole, record16, observation.ordinal)
-    for record16 in changed_facts:
-        _take(whole, record16, stored.fact(record16, facts[record16]))
-    _check_ordinals(whole, documents)
-    groups, episodes = _touched(whole, changed_observations, changed_facts)
-    for attribute16, standing in list(whole.standing.items()):
-        passed = (standing.since is not None and t < standing.since) or (
-            standing.until is not None and t >= standing.until
-        )
-        if passed or not standing.certain or attribute16 in groups:
-            del whole.standing[attribute16]
-    viewer = Viewer(reader, scope16, horizon, policy, t, whole.glances, whole.standing)
-    for attribute16 in whole.glances.members:
-        whole.standing[attribute16] = viewer.group(attribute16)
-    episodes |= whole.unsure
+    ordinals = [one.ordinal for one in observations.values()]
+    members: dict[bytes, list[bytes]] = {}
+    for record16, fact in facts.items():
+        ordinals.append(fact.ordinal)
+        members.setdefault(fact.entity_attribute, []).append(record16)
+    _check_ordinals(ordinals, 0, documents)
+    viewer = Viewer(reader, scope16, horizon, policy, t, Glances(observations, facts, members), {})
+    for attribute16 in members:
+        viewer.group(attribute16)
+    episodes = {
+        record16: sight
+        for record16 in observations
+        if (sight := viewer.episode(record16)) is not None
+    }
+    return Whole(horizon, policy, documents, episodes, viewer.unsure, viewer.standing, None, 0)
+
+
+def _look_again(
+    reader: Reader, scope16: bytes, t: int, documents: int, kept: Whole
+) -> Whole | None:
+    """What was kept, brought up to date; None if more would have to be read than for all."""
+    assert kept.journal is not None
+    groups, episodes = _touched(reader, scope16, documents, kept)
+    standing = {
+        attribute16: one
+        for attribute16, one in kept.standing.items()
+        if one.certain
+        and attribute16 not in groups
+        and (one.since is None or one.since <= t)
+        and (one.until is None or t < one.until)
+    }
+    groups |= kept.standing.keys() - standing.keys()
+    episodes |= kept.unsure
+    frame = (reader, scope16, kept.horizon, kept.policy, t)
+    viewer = Viewer(*frame, Glances({}, {}, {}), standing, _SLACK + 2 * documents)
+    viewer.look(groups, episodes)
+    if not viewer.complete:
+        return None
+    for attribute16 in groups:
+        viewer.group(attribute16)
+    seen = dict(kept.episodes)
     for record16 in episodes:
-        whole.episodes[record16] = viewer.episode(record16)
-    return whole._replace(unsure=viewer.unsure)
-
-
-def _carried_over(kept: Whole | None, horizon: Horizon, policy: Policy) -> Whole:
-    """What was kept, to be changed here without changing it there."""
-    if kept is None:
-        return Whole(horizon, policy, {}, {}, Glances({}, {}, {}), {}, {}, {}, set(), {})
-    glances = kept.glances
+        sight = viewer.episode(record16)
+        if sight is not None:
+            seen[record16] = sight
+        else:
+            seen.pop(record16, None)
     return kept._replace(
-        observations=dict(kept.observations),
-        facts=dict(kept.facts),
-        glances=Glances(dict(glances.observations), dict(glances.facts), dict(glances.members)),
-        citing=dict(kept.citing),
-        record_of=dict(kept.record_of),
-        episodes=dict(kept.episodes),
-        standing=dict(kept.standing),
+        documents=documents,
+        episodes=seen,
+        unsure=viewer.unsure,
+        standing=viewer.standing,
+        read=len(kept.journal),
     )
 
 
-def _changed(known: dict[bytes, int], rows: dict[bytes, bytes]) -> list[bytes]:
-    """Records that are new or not as they were, now known. Raises `StoreDamaged` if one is gone."""
-    changed = []
-    for record16, row in rows.items():
-        seen = hash(row)
-        if known.get(record16) != seen:
-            known[record16] = seen
-            changed.append(record16)
-    if len(known) != len(rows):
-        raise StoreDamaged("a record of the scope")
-    return changed
-
-
-def _place(whole: Whole, record16: bytes, ordinal: int) -> None:
-    if ordinal >= 0 and whole.record_of.setdefault(ordinal, record16) != record16:
-        raise StoreDamaged(f"one of two records with the ordinal {ordinal}")
-
-
-def _take(whole: Whole, record16: bytes, fact: FactGlance) -> None:
-    facts, members = whole.glances.facts, whole.glances.members
-    if record16 not in facts:
-        members[fact.entity_attribute] = [*members.get(fact.entity_attribute, ()), record16]
-        for source16 in dict.fromkeys(fact.sources):
-            whole.citing[source16] = (*whole.citing.get(source16, ()), record16)
-    facts[record16] = fact
-    _place(whole, record16, fact.ordinal)
-
-
-def _check_ordinals(whole: Whole, documents: int) -> None:
-    places = whole.record_of
-    if len(places) != documents or max(places, default=-1) != documents - 1:
-        raise StoreDamaged(f"one of the scope's {documents} documents")
-
-
 def _touched(
-    whole: Whole, observations: Iterable[bytes], facts: Iterable[bytes]
+    reader: Reader, scope16: bytes, documents: int, kept: Whole
 ) -> tuple[set[bytes], set[bytes]]:
-    """Groups and observations whose standing may have changed with these records."""
-    judged = set(facts)
-    for record16 in observations:
-        judged.update(whole.citing.get(record16, ()))
-    glances = whole.glances
-    groups = {glances.facts[record16].entity_attribute for record16 in judged}
-    episodes = set(observations)
-    for record16 in judged:
-        episodes.update(s for s in glances.facts[record16].sources if s in glances.observations)
-    return groups, episodes
+    """Groups and observations whose standing may have changed since the last look."""
+    assert kept.journal is not None
+    observations: set[bytes] = set()
+    facts: set[bytes] = set()
+    of_facts = keys.facts(scope16)
+    for key in kept.journal[kept.read :]:
+        (facts if key.startswith(of_facts) else observations).add(key[len(of_facts) :])
+    observed = observation_glances(reader, scope16, list(observations))
+    written = fact_glances(reader, scope16, list(facts))
+    ordinals = [one.ordinal for one in observed.values()]
+    ordinals += [one.ordinal for one in written.values()]
+    _check_ordinals((at for at in ordinals if at >= kept.documents), kept.documents, documents)
+    citing = {fact16 for record16 in observations for fact16 in reader.citing(record16)}
+    judged = written | fact_glances(reader, scope16, list(citing - facts))
+    sources = {source16 for fact in judged.values() for source16 in fact.sources}
+    groups = {fact.entity_attribute for fact in judged.values()}
+    return groups, observations | observations_there(reader, scope16, sources - observations)
+
+
+def _check_ordinals(ordinals: Iterable[int], start: int, end: int) -> None:
+    """Documents must be numbered from `start` to `end` - 1, each once; others are no documents."""
+    found = sorted(at for at in ordinals if at >= 0)
+    if found != list(range(start, end)):
+        raise StoreDamaged(f"one of the scope's {end} documents")

@@ -9,17 +9,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any
 
 from msgspec.structs import replace
 
+from mnemolog.parts import Turnstile
 from processors.admission import Admission, Rules
 from projections import keys
 from projections.claims import Claim, judge_claim
 from projections.follower import Decided, Follower
 from projections.kv_memory import MemoryStore
 from projections.log_memory import MemoryLog
-from projections.ports import LogRecord
+from projections.ports import KeyValueStore, LogRecord
 from projections.rows import ObservationRow
 from projections.support import Horizon, audit_horizon, judge, public_horizon
 from projections.vault import MemoryVault
@@ -93,7 +95,7 @@ class Core:
     history: History
     seed: bytes = b"seed"
     log: MemoryLog = field(default_factory=lambda: MemoryLog(1, lambda: START // 1000))
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: KeyValueStore = field(default_factory=lambda: Turnstile(MemoryStore(), RLock()))
     vault: MemoryVault = field(default_factory=MemoryVault)
 
     def __post_init__(self) -> None:
@@ -113,7 +115,7 @@ class Core:
             lambda: Rules(self.policy, self.registry),
         )
 
-    def follow(self, store: MemoryStore) -> Follower:
+    def follow(self, store: KeyValueStore) -> Follower:
         """A follower of this ledger into a store."""
         return Follower(0, self.log, TOPICS.ledger, store, self.vault, self.hasher)
 

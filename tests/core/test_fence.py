@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from projections.kv_memory import MemoryStore
 from projections.ports import Headers, LogRecord
 from schemas.entry import NO_FOLLOW_UP, Entry, header_bytes, make_entry, parse_entry
 from schemas.errors import LedgerCorrupt
@@ -198,7 +199,7 @@ def test_a_resent_batch_is_ignored_and_counted_and_keeps_its_keys() -> None:
     core.follower.catch_up()
     after = core.follower.checkpoint()
     assert (after.count, after.hash, after.ignored) == (before.count, before.hash, 3)
-    core.follow(type(core.store)()).catch_up()
+    core.follow(MemoryStore()).catch_up()
 
 
 def test_the_keys_of_a_beaten_writers_bodies_are_destroyed() -> None:

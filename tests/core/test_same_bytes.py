@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from projections.kv_memory import MemoryStore
+from projections.ports import KeyValueStore
 from schemas.bodies import RefusedBody, encode_body
 from schemas.entry import header_bytes, make_entry, parse_entry
 from schemas.errors import LedgerCorrupt
@@ -26,7 +27,7 @@ def ledger(core: Core) -> list[bytes | None]:
     return [record.value for record in core.log.read(TOPICS.ledger, 0, 0, 10_000)]
 
 
-def rows(store: MemoryStore) -> dict[bytes, bytes]:
+def rows(store: KeyValueStore) -> dict[bytes, bytes]:
     """All rows but the keys still to be destroyed."""
     return {key: row for key, row in store.scan(b"") if key[:1] != b"Z"}
 
