@@ -23,7 +23,7 @@ milliseconds even where every term is common, so nothing depends on a bound that
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -149,7 +149,7 @@ def _with_blocks(
     """The best of the tail's hits and the blocks' documents, and whether it is certain."""
     lengths, postings = _read(rest, terms)
     scores = _scores(lengths, postings, scale)
-    candidates = _best(scores, np.arange(len(lengths)), JUDGED + 1)
+    candidates = list(_best(scores, np.arange(len(lengths)), JUDGED + 1))
     for start in range(0, JUDGED, _STRIDE):
         if _settled(hits, candidates[start:], limit):
             return hits, True
@@ -206,12 +206,12 @@ def _scores(lengths: NDArray[np.int64], postings: Postings, scale: _Scale) -> ND
     return scores
 
 
-def _best(scores: NDArray[np.float64], ordinals: NDArray[np.int64], limit: int) -> list[Hit]:
+def _best(scores: NDArray[np.float64], ordinals: NDArray[np.int64], limit: int) -> Iterator[Hit]:
     """The documents of the `limit` best scores above 0, best first."""
     found = _at_least(scores, limit)
     order = np.lexsort((ordinals[found], scores[found]))[::-1][:limit]
     found = found[order]
-    return list(map(Hit, ordinals[found].tolist(), scores[found].tolist()))
+    return map(Hit, ordinals[found].tolist(), scores[found].tolist())
 
 
 def _at_least(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

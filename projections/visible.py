@@ -33,7 +33,7 @@ from schemas.bodies import Check
 from schemas.entry import CAP_ACCEPTED
 from schemas.errors import StoreDamaged
 from schemas.events import Assertion
-from schemas.intervals import Bound, earlier, holds
+from schemas.intervals import Bound, earlier
 from schemas.kinds import Decision
 from schemas.normalise import normalise_key, value_key
 from schemas.policy import Policy
@@ -200,18 +200,19 @@ class Viewer:
     def _unsuperseded(self, members: Mapping[bytes, FactGlance]) -> Standing:
         """How facts stand of which none supersedes another: all that are eligible and hold."""
         said: list[Said] = []
-        points: list[int] = []
+        t, since, until = self._t, None, None
         eligible, certain = self._eligible(members)
         for record16, event in eligible:
             start, end = event.valid_from, earlier(event.valid_to, event.expires_at)
             if end is not None and end <= start:
                 continue
-            points.append(start)
-            if end is not None:
-                points.append(end)
-            if holds(start, end, self._t):
+            if start > t:
+                until = earlier(start, until)
+            elif end is None or t < end:
+                since, until = start if since is None else max(start, since), earlier(end, until)
                 said.append(_said(record16, event))
-        since, until = self._stretch(points)
+            else:
+                since = end if since is None else max(end, since)
         overlap = None
         if _clash(said, self._policy):
             assert since is not None, "two hold"
@@ -227,10 +228,13 @@ class Viewer:
         self, said: Sequence[Said], overlap: tuple[int, Bound] | None
     ) -> dict[bytes, Sight]:
         """Facts as candidates of their own, or as sides of one conflict."""
-        conflict = None if overlap is None else _candidate("conflict", said, overlap)
+        conflict = None
+        if overlap is not None:
+            name = min(one.fact_id for one in said)
+            conflict = Candidate("conflict", name, tuple(said), _names(said), overlap)
         found = {}
         for one in said:
-            candidate = conflict or _candidate("fact", (one,), None)
+            candidate = conflict or Candidate("fact", one.fact_id, (one,), _names((one,)), None)
             ordinal = self._facts[one.record].ordinal
             found[one.record] = Sight(ordinal, one.record, one.text, candidate)
         return found
@@ -344,10 +348,13 @@ class Viewer:
         )
 
 
-def _candidate(kind: str, said: Sequence[Said], overlap: tuple[int, Bound] | None) -> Candidate:
-    texts = {text for one in said for text in (one.entity, one.attribute, one.value.text)}
-    names = frozenset(map(normalise_key, texts)) - {""}
-    return Candidate(kind, min(one.fact_id for one in said), tuple(said), names, overlap)
+def _names(said: Iterable[Said]) -> frozenset[str]:
+    """Normalised entities, attributes and values."""
+    names = {
+        normalise_key(text) for one in said for text in (one.entity, one.attribute, one.value.text)
+    }
+    names.discard("")
+    return frozenset(names)
 
 
 def _clash(said: Sequence[Said], policy: Policy) -> bool:

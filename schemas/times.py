@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from schemas.errors import Fault, InvalidEvent
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_UTC = EPOCH.replace(tzinfo=None)
 MIN_MICROS = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
 MAX_MICROS = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
 MICROS = 1_000_000
@@ -84,5 +85,5 @@ def check_instant(micros: int, field: str) -> int:
 
 def format_instant(micros: int) -> str:
     """UTC text with microseconds, e.g. `2026-05-01T09:00:00.000000Z`."""
-    moment = EPOCH + timedelta(microseconds=micros)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    moment = _EPOCH_UTC + timedelta(microseconds=micros)
+    return f"{moment.isoformat(timespec='microseconds')}Z"
