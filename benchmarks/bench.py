@@ -29,6 +29,7 @@ from rich.progress import Progress
 from benchmarks import admission, asking, crowded, gateway, kafka, ledger, report, workers
 from benchmarks.results import Result
 from benchmarks.run import QUICK, Run, Sizes, sizes
+from mnemolog.long_running import tune
 
 Rows = Callable[[Run], Iterator[Result]]
 
@@ -112,6 +113,7 @@ def main() -> None:
     parts = asked.only or [name for name in PARTS if asked.kafka or name not in ON_KAFKA]
     if not asked.kafka and set(parts) & set(ON_KAFKA):
         sys.exit("this part needs a broker: pass --kafka HOST:PORT (infra/kafka/kafka.sh up)")
+    tune()  # as every process of ours that runs for long
     chosen = QUICK if asked.quick else sizes(asked.events, asked.repeats, full=asked.full)
     began = time.perf_counter()
     done = measure(asked, parts, chosen)

@@ -28,11 +28,11 @@ from projections.visible import Glances, Viewer
 from projections.whole import Whole, look_at_whole
 from schemas.intervals import Bound, holds
 
-CAPACITY = 48 * 1024 * 1024
+CAPACITY = 64 * 1024 * 1024
 WHOLE = 4096
 """Documents of a scope that is looked at as a whole; of a larger one it is the tail."""
 
-_SIGHT_BYTES = 500
+_SIGHT_BYTES = 900  # with what is kept to bring it up to date, its text left out (measured)
 Names = dict[str, list[Sight]]
 """Facts and conflicts, one sight each, by their normalised entities, attributes and values."""
 
@@ -134,7 +134,7 @@ def _view(
     complete: bool,
 ) -> ScopeView:
     texts = Texts([sight.text for sight in sights], None if kept is None else kept.tail.texts)
-    size = texts.size + _SIGHT_BYTES * len(sights) + (0 if whole is None else whole.size)
+    size = texts.size + _SIGHT_BYTES * len(sights)
     since, until = stretch(standing.values())
     return ScopeView(
         _state(asked),

@@ -42,7 +42,7 @@ class Candidate(msgspec.Struct, frozen=True, eq=False, gc=False):
     kind: str
     name: str
     said: tuple[Said, ...]
-    keys: frozenset[str]
+    keys: tuple[str, ...]
     overlap: tuple[int, Bound] | None
 
 

@@ -2,9 +2,9 @@
 
 Rules
 - The count of a term in a text is that of `tokens(text)`, however it was come by.
-- ASCII texts stand one behind the other in one string of words. Each word's first eight bytes are a
-  number in a column, so a term without joiners is sought in all texts by one comparison of columns;
-  only what begins like it and is as long is compared to its end.
+- ASCII texts stand one behind the other in one string of words. Each word's first eight bytes make
+  a number in a column, so a term without joiners is sought in all texts by one comparison of
+  columns; only what begins like it and is as long is compared to its end.
 - Other texts, and terms with joiners, are cut into tokens where the term occurs at all.
 """
 
@@ -72,14 +72,14 @@ class Texts:
     def occurrences(self, terms: Sequence[str]) -> list[Occurrences]:
         """For each (distinct) term, where it occurs."""
         others = [term for term in terms if not _is_plain(term)]
-        cut = self._cut(terms, others)
+        cut, words = self._cut(terms, others), self._words.firsts()
         found = []
         for term in terms:
             counts = cut.get(term)
             if counts is None:
                 counts = np.zeros(len(self._texts), np.int64)
             if _is_plain(term) and term.isascii():
-                counts = counts + self._words.count(term.encode())
+                counts = counts + self._words.count(term.encode(), words)
             places = np.flatnonzero(counts)
             found.append(Occurrences(places, counts[places]))
         return found
@@ -106,14 +106,13 @@ def _is_plain(term: str) -> bool:
 
 
 class _Words:
-    """The words of ASCII texts: where each begins, how long it is, its first bytes."""
+    """The words of ASCII texts: where each begins, and how long it is (or that it is too long)."""
 
     _length: int
     _joined: bytes
     _starts: NDArray[np.int32]
-    _lengths: NDArray[np.int32]
-    _firsts: NDArray[np.uint64]
-    _ends: NDArray[np.int64]
+    _lengths: NDArray[np.uint16]
+    _ends: NDArray[np.int32]
 
     def __init__(self, texts: Sequence[str], before: _Words | None) -> None:
         """The words of `before`'s texts and of these."""
@@ -122,25 +121,26 @@ class _Words:
         lengths = np.diff(blanks) - 1
         kept = lengths > 0
         starts = (blanks[:-1] + 1)[kept].astype(np.int32)
-        lengths = lengths[kept].astype(np.int32)
-        ends = np.cumsum([len(text) + 1 for text in texts], dtype=np.int64)
-        heads = _heads(part + b" " * _HEAD)
-        firsts = heads[starts] & _MASKS[np.minimum(lengths, _HEAD)]
+        lengths = np.minimum(lengths[kept], TOKEN_LIMIT).astype(np.uint16)
+        ends = np.cumsum([len(text) + 1 for text in texts], dtype=np.int32)
         if before is not None:
             cut = before._length - 1  # the last blank there is the first one here
             part = before._joined[:cut] + part
             starts = np.concatenate((before._starts, starts + np.int32(cut)))
             lengths = np.concatenate((before._lengths, lengths))
-            firsts = np.concatenate((before._firsts, firsts))
-            ends = np.concatenate((before._ends, ends + cut))
+            ends = np.concatenate((before._ends, ends + np.int32(cut)))
         self._length, self._joined = len(part), part + b" " * _HEAD
         self._heads = _heads(self._joined)
-        self._starts, self._lengths, self._firsts, self._ends = starts, lengths, firsts, ends
-        self.size = len(part) + 16 * len(starts) + 8 * len(ends)
+        self._starts, self._lengths, self._ends = starts, lengths, ends
+        self.size = len(part) + 6 * len(starts) + 4 * len(ends)
 
-    def count(self, word: bytes) -> NDArray[np.int64]:
+    def firsts(self) -> NDArray[np.uint64]:
+        """Each word's first eight bytes as a number: made for a question, eight bytes a word."""
+        return self._heads[self._starts] & _MASKS[np.minimum(self._lengths, _HEAD)]
+
+    def count(self, word: bytes, firsts: NDArray[np.uint64]) -> NDArray[np.int64]:
         """How often an ASCII word occurs at each place."""
-        hits = np.flatnonzero(self._firsts == _number(word[:_HEAD]))
+        hits = np.flatnonzero(firsts == _number(word[:_HEAD]))
         if len(word) >= _HEAD:
             hits = hits[self._lengths[hits] == len(word)]
         for at in range(_HEAD, len(word), _HEAD):

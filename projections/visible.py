@@ -321,7 +321,7 @@ class Viewer:
             or (observation.hiders and not self._unhidden(record16, observation.hiders))
         ):
             return None
-        candidate = Candidate("episode", event.envelope.event_id, (), frozenset(), None)
+        candidate = Candidate("episode", event.envelope.event_id, (), (), None)
         return Sight(observation.ordinal, record16, event.content or "", candidate)
 
     def _unhidden(self, record16: bytes, hiders: Sequence[bytes]) -> bool:
@@ -348,13 +348,13 @@ class Viewer:
         )
 
 
-def _names(said: Iterable[Said]) -> frozenset[str]:
-    """Normalised entities, attributes and values."""
+def _names(said: Iterable[Said]) -> tuple[str, ...]:
+    """Normalised entities, attributes and values, each once."""
     names = {
         normalise_key(text) for one in said for text in (one.entity, one.attribute, one.value.text)
     }
     names.discard("")
-    return frozenset(names)
+    return tuple(names)
 
 
 def _clash(said: Sequence[Said], policy: Policy) -> bool:

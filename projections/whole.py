@@ -33,7 +33,6 @@ from schemas.errors import StoreDamaged
 from schemas.policy import Policy
 
 _SLACK = 1024
-_RECORD_BYTES = 700
 
 
 class Whole(NamedTuple):
@@ -50,11 +49,6 @@ class Whole(NamedTuple):
     standing: dict[bytes, Standing]
     journal: Journal | None
     read: int
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes, texts left out."""
-        return _RECORD_BYTES * self.documents
 
     def sights(self) -> list[Sight]:
         """What is seen, by ordinal."""
