@@ -17,6 +17,8 @@ from benchmarks.partition import HASHER, MASTER, REGISTRY, admission, admit, clo
 from benchmarks.results import Result, at_least, of_floor
 from benchmarks.run import Run
 from mnemolog.cluster import PREFIX_VARIABLE, Installation, create_topics
+from mnemolog.folding import rows_key
+from projections.checked import CheckedStore
 from projections.follower import Follower
 from projections.kafka_io import TIMEOUT
 from projections.kafka_vault import PAGE, KafkaVault
@@ -85,7 +87,8 @@ def _tapes(run: Run) -> tuple[list[Tape], list[Batch]]:
         MASTER.derive("record-keys"),
         publish=True,
     )
-    follower = Follower(0, one.log(1), one.topics.ledger, state, keys, HASHER)
+    rows = CheckedStore(state, rows_key(MASTER, 0))
+    follower = Follower(0, one.log(1), one.topics.ledger, rows, keys, HASHER)
     writer = admission(follower, one.topics)
     done = taped(writer, workload(run, one.topics), [state, vault])
     close(writer)

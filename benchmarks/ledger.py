@@ -14,6 +14,8 @@ from benchmarks import corpus
 from benchmarks.partition import admit, close, follower, on_disk, workload
 from benchmarks.results import Result, at_least, at_most, shown
 from benchmarks.run import MILLION, Run
+from mnemolog.folding import rows_key
+from projections.checked import CheckedStore
 from projections.kv_rocks import RocksStore
 
 VERIFY_S = 9.0
@@ -32,7 +34,8 @@ def replay(run: Run) -> Iterator[Result]:
         with run.timed(admits, cpu[0]):
             admit(source, records)
         one = source.follower
-        fresh = follower(one.log, RocksStore(run.directory("replay")), one.vault)
+        store = CheckedStore(RocksStore(run.directory("replay")), rows_key(MASTER, 0))
+        fresh = follower(one.log, store, one.vault)
         with run.timed(replays, cpu[1]):
             fresh.catch_up()
         entries = fresh.checkpoint().count

@@ -9,7 +9,9 @@ from typing import Any
 from benchmarks.floor import Batch, Tape
 from benchmarks.run import Run, now_micros
 from benchmarks.workload import events, intake
+from mnemolog.folding import rows_key
 from processors.admission import Admission, Rules
+from projections.checked import CheckedStore
 from projections.follower import Follower
 from projections.kv_rocks import RocksStore
 from projections.log_rocks import RocksLog
@@ -58,7 +60,8 @@ def on_disk(where: Path, state: Wrap = lambda s: s, vault: Wrap = lambda s: s) -
     """A fresh partition with log, vault and state in RocksDB, as `Embedded` has them."""
     log = RocksLog(where / "log", 1, lambda: now_micros() // 1000)
     keys = WrappedVault(vault(RocksStore(where / "vault")), MASTER.derive("record-keys"))
-    return admission(follower(log, state(RocksStore(where / "state")), keys))
+    rows = CheckedStore(state(RocksStore(where / "state")), rows_key(MASTER, 0))
+    return admission(follower(log, rows, keys))
 
 
 def close(admission: Admission) -> None:

@@ -5,13 +5,16 @@ Rules
   row that was altered, injected or taken from another store stops the read that meets it, by name.
 - A row that is missing is noticed by the rows that speak of it (`state`, `glances`), and a row that
   was put back to an older state by `verify --deep` alone: a MAC says whose a row is, not how old.
-Layout of a stored value: the row, then BLAKE2b keyed (8 bytes) over key length (1), key, row.
+- The MAC is the first 8 bytes of SHA-256 over secret (32), key length (1), key and row; what is
+  left out of the digest keeps anybody from extending it. Processors have instructions for it, and
+  it is made and looked at for every row.
+Layout of a stored value: the row, then its MAC.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from projections.ports import KeyValueStore
 from schemas.errors import StoreDamaged
@@ -23,14 +26,17 @@ class CheckedStore:
     """A `KeyValueStore` over another one; raises `StoreDamaged` for a row that is not its own."""
 
     def __init__(self, inner: KeyValueStore, key: bytes) -> None:
+        self._bind(inner, _macs(key))
+
+    def _bind(self, inner: KeyValueStore, mac: Callable[[bytes, bytes], bytes]) -> None:
         self.inner = inner
-        self._keyed = hashlib.blake2b(digest_size=MAC_BYTES, key=key, person=b"projection-row")
+        self._mac = mac
         self._get = inner.get
 
     def over(self, inner: KeyValueStore) -> CheckedStore:
         """A store with the same key over another one."""
-        other = CheckedStore(inner, b"")
-        other._keyed = self._keyed
+        other = CheckedStore.__new__(CheckedStore)
+        other._bind(inner, self._mac)
         return other
 
     def get(self, key: bytes) -> bytes | None:
@@ -47,8 +53,15 @@ class CheckedStore:
         self, prefix: bytes, *, start: bytes | None = None, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """Rows under a prefix, as they are at the time of the call."""
-        pairs = self.inner.scan(prefix, start=start, reverse=reverse)
-        return ((key, self.opened(key, value)) for key, value in pairs)
+        return self._checked(self.inner.scan(prefix, start=start, reverse=reverse))
+
+    def _checked(self, pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        mac = self._mac
+        for key, value in pairs:
+            row = value[:-MAC_BYTES]
+            if mac(key, row) != value[-MAC_BYTES:]:
+                raise _foreign(key)
+            yield key, row
 
     def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
         """Apply all changes or none."""
@@ -62,16 +75,26 @@ class CheckedStore:
         """Let the inner store go."""
         self.inner.close()
 
-    def _mac(self, key: bytes, row: bytes) -> bytes:
-        state = self._keyed.copy()
-        state.update(b"%c%b" % (len(key), key))
-        state.update(row)
-        return state.digest()
-
     def opened(self, key: bytes, value: bytes) -> bytes:
         """The row in a value as `inner` has it."""
         row = value[:-MAC_BYTES]
         if self._mac(key, row) != value[-MAC_BYTES:]:
-            name = f"row {key[:1].decode('latin-1')} {key[1:].hex()}"
-            raise StoreDamaged(name, "was not written here")
+            raise _foreign(key)
         return row
+
+
+def _macs(secret: bytes) -> Callable[[bytes, bytes], bytes]:
+    """Makes the MAC of a key and its row."""
+    started = hashlib.sha256(secret).copy
+    lengths = [bytes((length,)) for length in range(256)]
+
+    def mac(key: bytes, row: bytes) -> bytes:
+        state = started()
+        state.update(lengths[len(key)] + key + row)
+        return state.digest()[:MAC_BYTES]
+
+    return mac
+
+
+def _foreign(key: bytes) -> StoreDamaged:
+    return StoreDamaged(f"row {key[:1].decode('latin-1')} {key[1:].hex()}", "was not written here")

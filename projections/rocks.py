@@ -31,7 +31,7 @@ from schemas.errors import StoreLocked, StoreUnusable, Unavailable
 from schemas.files import replace
 
 LAYOUT = 1  # of the log's and the vault's rows
-PROJECTION_LAYOUT = 3  # of everything in `projections.keys`; raise it and stores are rebuilt
+PROJECTION_LAYOUT = 4  # of everything in `projections.keys`; raise it and stores are rebuilt
 _MARKER = "mnemolog-store"
 _MIB = 1024 * 1024
 _REMEDIES = {
