@@ -20,6 +20,7 @@ from benchmarks.run import MILLION, Run, now_micros
 from benchmarks.workload import QUERY, events, scope_of
 from gateway.application import Application
 from gateway.requests import RecallQuery, ReleaseQuery
+from gateway.views import EMBEDDED_CAPACITY
 from mnemolog.data_directory import DataDirectory
 from mnemolog.embedded import Embedded
 from projections.claims import Claim
@@ -37,7 +38,7 @@ class Asker:
         principal = runtime.registry().principal(LOCAL)
         assert principal is not None
         self._principal: Principal = principal
-        self._application = Application(runtime, MASTER, now_micros)
+        self._application = Application(runtime, MASTER, now_micros, views=EMBEDDED_CAPACITY)
         self.subjects = subjects
 
     def recall(self, n: int) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks import corpus
-from benchmarks.partition import admit, close, follower, on_disk, workload
+from benchmarks.partition import MASTER, admit, close, follower, on_disk, workload
 from benchmarks.results import Result, at_least, at_most, shown
 from benchmarks.run import MILLION, Run
 from mnemolog.folding import rows_key

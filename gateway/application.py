@@ -25,7 +25,7 @@ from gateway.release import Gate
 from gateway.render import receipt_answer
 from gateway.requests import Filters, RecallQuery, ReleaseQuery
 from gateway.tokens import Cursor, Position, SnapshotPoint, Tokens
-from gateway.views import Views
+from gateway.views import CAPACITY, Views
 from projections.claims import Claim
 from projections.rows import ReceiptRow
 from projections.state import NOT_BEFORE_EVERYTHING, Reader
@@ -53,13 +53,15 @@ class Application:
         master: MasterKey,
         clock: Callable[[], int],
         wait: float = WAIT,
+        views: int = CAPACITY,
     ) -> None:
+        """`wait`: seconds for a view to catch up; `views`: bytes of views that are kept."""
         self._backend = backend
         self._hasher: Hasher = backend.hasher
         self._clock = clock
         self._wait = wait
         self.tokens = Tokens(master.derive("tokens", 64))
-        self._views = Views()
+        self._views = Views(views)
         self._checkpoints = CheckpointKey(master)
         self._gate = Gate(backend, self.tokens, master.derive("release-records"))
 

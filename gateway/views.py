@@ -29,6 +29,11 @@ from projections.whole import Whole, look_at_whole
 from schemas.intervals import Bound, holds
 
 CAPACITY = 64 * 1024 * 1024
+"""Bytes of views that a gateway keeps: about 60 scopes of a thousand events."""
+
+EMBEDDED_CAPACITY = 2 * CAPACITY
+"""One process instead of worker and gateway has the memory of both."""
+
 WHOLE = 4096
 """Documents of a scope that is looked at as a whole; of a larger one it is the tail."""
 

@@ -15,6 +15,7 @@ from gateway import errors
 from gateway.application import Application
 from gateway.http.app import create_app
 from gateway.publishing import publish_many, publish_single
+from gateway.views import EMBEDDED_CAPACITY
 from gateway.wire import (
     ListParams,
     RecallBody,
@@ -100,7 +101,7 @@ class EmbeddedDoor:
 
     def __init__(self, backend: Embedded, master: MasterKey) -> None:
         self.backend = backend
-        self.application = Application(backend, master, now_micros)
+        self.application = Application(backend, master, now_micros, views=EMBEDDED_CAPACITY)
 
     @classmethod
     def open(

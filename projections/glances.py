@@ -11,7 +11,7 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -195,8 +195,13 @@ def _walk(
     return None if len(found) > limit else found
 
 
-def observations_there(reader: Reader, scope16: bytes, records: Iterable[bytes]) -> set[bytes]:
+def observations_among(
+    reader: Reader, scope16: bytes, records: Collection[bytes]
+) -> dict[bytes, ObservationGlance]:
     """Those of the records that are observations of the scope."""
-    asked = list(records)
-    rows = reader.raw([keys.observation(scope16, record16) for record16 in asked])
-    return {record16 for record16, row in zip(asked, rows, strict=True) if row is not None}
+    rows = reader.raw([keys.observation(scope16, record16) for record16 in records])
+    return {
+        record16: _observation(data)
+        for record16, data in zip(records, rows, strict=True)
+        if data is not None
+    }

@@ -133,8 +133,12 @@ class KafkaVault:
         self._store.write(changes)
 
     def _rows(self, page: bytes, pairs: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes | None]:
+        drawn = os.urandom(_NONCE * len(pairs))
+        nonces = (drawn[at : at + _NONCE] for at in range(0, len(drawn), _NONCE))
+        encrypt = self._cipher.encrypt
         rows: dict[bytes, bytes | None] = {
-            b"K" + key_id: page + self._wrap(key_id, key) for key_id, key in pairs
+            b"K" + key_id: page + nonce + encrypt(nonce, key, key_id)
+            for (key_id, key), nonce in zip(pairs, nonces, strict=True)
         }
         rows[b"P" + page] = b"".join(key_id for key_id, _ in pairs)
         return rows

@@ -54,7 +54,7 @@ class Glances(NamedTuple):
 
     observations: dict[bytes, ObservationGlance]
     facts: dict[bytes, FactGlance]
-    members: dict[bytes, list[bytes]]
+    members: dict[bytes, Sequence[bytes]]
 
 
 class Viewer:
@@ -118,11 +118,8 @@ class Viewer:
         self._look_at_episodes([document.record for document in documents if not document.fact])
 
     def look(self, groups: Iterable[bytes], episodes: Collection[bytes]) -> None:
-        """Read all that judging these groups (by hash) and observations needs."""
-        for attribute16 in groups:
-            if attribute16 not in self._members and not self._read_group(attribute16):
-                self.complete = False
-        self._look_at_facts(r for members in self._members.values() for r in members)
+        """Read what judging these observations and groups needs, whose members are known."""
+        self._look_at_facts(r for attribute16 in groups for r in self._members[attribute16])
         self._look_at_episodes(episodes)
 
     def _look_at_episodes(self, episodes: Collection[bytes]) -> None:

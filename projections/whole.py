@@ -13,14 +13,16 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from projections import keys
 from projections.glances import (
+    FactGlance,
+    ObservationGlance,
     fact_glances,
     observation_glances,
-    observations_there,
+    observations_among,
     scope_facts,
     scope_observations,
 )
@@ -38,7 +40,8 @@ _SLACK = 1024
 class Whole(NamedTuple):
     """What is seen of a scope, for one horizon and policy, and how far its journal was read.
 
-    `episodes` are the seen ones; the facts are in `standing`, by group.
+    `episodes` are the seen ones; the facts are in `standing`, by group. `members` are all facts of
+    each group.
     """
 
     horizon: Horizon
@@ -47,6 +50,7 @@ class Whole(NamedTuple):
     episodes: dict[bytes, Sight]
     unsure: set[bytes]
     standing: dict[bytes, Standing]
+    members: dict[bytes, Sequence[bytes]]
     journal: Journal | None
     read: int
 
@@ -79,9 +83,7 @@ def look_at_whole(
         and kept.journal is journal
         and (kept.horizon, kept.policy) == (horizon, policy)
     ):
-        again = _look_again(reader, scope16, t, documents, kept)
-        if again is not None:
-            return again
+        return _look_again(reader, scope16, t, documents, kept)
     looked = _look_afresh(reader, scope16, horizon, policy, t, documents)
     if looked is None or journal is None:
         return looked
@@ -97,11 +99,9 @@ def _look_afresh(
     if observations is None or facts is None:
         return None
     ordinals = [one.ordinal for one in observations.values()]
-    members: dict[bytes, list[bytes]] = {}
-    for record16, fact in facts.items():
-        ordinals.append(fact.ordinal)
-        members.setdefault(fact.entity_attribute, []).append(record16)
+    ordinals += [one.ordinal for one in facts.values()]
     _check_ordinals(ordinals, 0, documents)
+    members = _with(facts, {})
     viewer = Viewer(reader, scope16, horizon, policy, t, Glances(observations, facts, members), {})
     for attribute16 in members:
         viewer.group(attribute16)
@@ -110,15 +110,30 @@ def _look_afresh(
         for record16 in observations
         if (sight := viewer.episode(record16)) is not None
     }
-    return Whole(horizon, policy, documents, episodes, viewer.unsure, viewer.standing, None, 0)
+    return Whole(
+        horizon, policy, documents, episodes, viewer.unsure, viewer.standing, members, None, 0
+    )
 
 
-def _look_again(
-    reader: Reader, scope16: bytes, t: int, documents: int, kept: Whole
-) -> Whole | None:
-    """What was kept, brought up to date; None if more would have to be read than for all."""
+def _with(
+    facts: Mapping[bytes, FactGlance], known: Mapping[bytes, Sequence[bytes]]
+) -> dict[bytes, Sequence[bytes]]:
+    """The facts of each group, with these among them."""
+    new: dict[bytes, list[bytes]] = {}
+    for record16, fact in facts.items():
+        if record16 not in known.get(fact.entity_attribute, ()):
+            new.setdefault(fact.entity_attribute, []).append(record16)
+    grown: dict[bytes, Sequence[bytes]] = {
+        attribute16: (*known.get(attribute16, ()), *more) for attribute16, more in new.items()
+    }
+    return {**known, **grown}
+
+
+def _look_again(reader: Reader, scope16: bytes, t: int, documents: int, kept: Whole) -> Whole:
+    """What was kept, brought up to date."""
     assert kept.journal is not None
-    groups, episodes = _touched(reader, scope16, documents, kept)
+    groups, episodes, observations, facts = _touched(reader, scope16, documents, kept)
+    members = _with(facts, kept.members)
     standing = {
         attribute16: one
         for attribute16, one in kept.standing.items()
@@ -130,10 +145,8 @@ def _look_again(
     groups |= kept.standing.keys() - standing.keys()
     episodes |= kept.unsure
     frame = (reader, scope16, kept.horizon, kept.policy, t)
-    viewer = Viewer(*frame, Glances({}, {}, {}), standing, _SLACK + 2 * documents)
+    viewer = Viewer(*frame, Glances(observations, facts, members), standing)
     viewer.look(groups, episodes)
-    if not viewer.complete:
-        return None
     for attribute16 in groups:
         viewer.group(attribute16)
     seen = dict(kept.episodes)
@@ -148,30 +161,39 @@ def _look_again(
         episodes=seen,
         unsure=viewer.unsure,
         standing=viewer.standing,
+        members=members,
         read=len(kept.journal),
     )
 
 
-def _touched(
-    reader: Reader, scope16: bytes, documents: int, kept: Whole
-) -> tuple[set[bytes], set[bytes]]:
-    """Groups and observations whose standing may have changed since the last look."""
+class _Touched(NamedTuple):
+    """Whose standing may have changed since the last look, and what was read to tell."""
+
+    groups: set[bytes]
+    episodes: set[bytes]
+    observations: dict[bytes, ObservationGlance]
+    facts: dict[bytes, FactGlance]
+
+
+def _touched(reader: Reader, scope16: bytes, documents: int, kept: Whole) -> _Touched:
+    """What follows from the journal. Facts that cite a new observation are written themselves."""
     assert kept.journal is not None
-    observations: set[bytes] = set()
-    facts: set[bytes] = set()
+    written: tuple[set[bytes], set[bytes]] = set(), set()
     of_facts = keys.facts(scope16)
     for key in kept.journal[kept.read :]:
-        (facts if key.startswith(of_facts) else observations).add(key[len(of_facts) :])
-    observed = observation_glances(reader, scope16, list(observations))
-    written = fact_glances(reader, scope16, list(facts))
-    ordinals = [one.ordinal for one in observed.values()]
-    ordinals += [one.ordinal for one in written.values()]
+        written[key.startswith(of_facts)].add(key[len(of_facts) :])
+    observations = observation_glances(reader, scope16, list(written[False]))
+    facts = fact_glances(reader, scope16, list(written[True]))
+    ordinals = [one.ordinal for one in observations.values()]
+    ordinals += [one.ordinal for one in facts.values()]
     _check_ordinals((at for at in ordinals if at >= kept.documents), kept.documents, documents)
-    citing = {fact16 for record16 in observations for fact16 in reader.citing(record16)}
-    judged = written | fact_glances(reader, scope16, list(citing - facts))
-    sources = {source16 for fact in judged.values() for source16 in fact.sources}
-    groups = {fact.entity_attribute for fact in judged.values()}
-    return groups, observations | observations_there(reader, scope16, sources - observations)
+    changed = [r for r, one in observations.items() if one.ordinal < kept.documents]
+    citing = {fact16 for record16 in changed for fact16 in reader.citing(record16)}
+    facts |= fact_glances(reader, scope16, list(citing - facts.keys()))
+    sources = {source16 for fact in facts.values() for source16 in fact.sources}
+    observations |= observations_among(reader, scope16, sources - observations.keys())
+    groups = {fact.entity_attribute for fact in facts.values()}
+    return _Touched(groups, set(observations), observations, facts)
 
 
 def _check_ordinals(ordinals: Iterable[int], start: int, end: int) -> None:
