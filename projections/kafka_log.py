@@ -95,6 +95,16 @@ class KafkaLog:
         self._consumers[topic, partition] = (consumer, after)
         return found
 
+    def fetched_end(self, topic: str, partition: int, offset: int) -> int:
+        """The next offset as the last fetch from `offset` on told it, 0 before the first one.
+
+        Nobody is asked: a consumer that stands there is told of what comes while it waits for it.
+        """
+        self._check()
+        place = TopicPartition(topic, partition)
+        _, end = self._at(topic, partition, offset).get_watermark_offsets(place, cached=True)
+        return max(0, end)
+
     def _jumps(self, topic: str, partition: int, offset: int) -> bool:
         known = self._consumers.get((topic, partition))
         return known is None or known[1] != offset

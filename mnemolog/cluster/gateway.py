@@ -23,6 +23,7 @@ from mnemolog.parts import Part
 from mnemolog.verdicts import Verdicts
 from processors import topics_admin
 from processors.verify import verify_partitions
+from projections.kafka_log import KafkaLog
 from projections.rows import ReceiptRow
 from projections.state import Reader
 from schemas import answers
@@ -37,6 +38,8 @@ from schemas.principals import GATEWAY, Registry
 
 log = structlog.get_logger()
 
+LOOK_S = 0.002  # between two looks at what was fetched
+ASK_S = 0.5  # between two questions to the brokers
 SHORT_S = 30.0  # a ledger that ends too early for so long was cut
 PATIENCE_S = 4.0  # with a broker that does not answer, before it is told of
 
@@ -75,13 +78,15 @@ class ClusterBackend:
         self._thread.start()
 
     def _run(self) -> None:
-        places = [(self._topics.ledger, number) for number in range(self.partitions)]
+        asked = float("-inf")
         while not self._stop.is_set():
             try:
-                ends = self._installation.kafka.offsets(places, latest=True, patience=PATIENCE_S)
-                for part, end in zip(self._parts, ends, strict=True):
-                    if part.damage is None:
-                        self._watch(part, end)
+                if time.monotonic() - asked > ASK_S:
+                    ends = self._watched_ends()
+                    asked = time.monotonic()
+                else:
+                    with self._following:
+                        ends = [self._fetched_end(part) for part in self._parts]
                 moved = [
                     (part, end)
                     for part, end in zip(self._parts, ends, strict=True)
@@ -91,11 +96,26 @@ class ClusterBackend:
                     self._follow(part, end)
                 self._failure = ""
                 if not moved:
-                    self._stop.wait(0.005)
+                    self._stop.wait(LOOK_S)
             except MnemologError as error:
                 self._failure = str(error)
                 log.warning("not following", error=str(error))
                 self._stop.wait(0.5)
+
+    def _fetched_end(self, part: Part) -> int:
+        """How far a partition's ledger is known to reach, without asking."""
+        log = part.follower.log
+        assert isinstance(log, KafkaLog), "a gateway follows a cluster's ledger"
+        return log.fetched_end(self._topics.ledger, part.follower.partition, part.next_offset)
+
+    def _watched_ends(self) -> list[int]:
+        """How far the brokers say that each ledger reaches: not less than what was folded."""
+        places = [(self._topics.ledger, number) for number in range(self.partitions)]
+        ends = self._installation.kafka.offsets(places, latest=True, patience=PATIENCE_S)
+        for part, end in zip(self._parts, ends, strict=True):
+            if part.damage is None:
+                self._watch(part, end)
+        return ends
 
     def _watch(self, part: Part, end: int) -> None:
         """Stop reads of a ledger that ends before what was folded.
