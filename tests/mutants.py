@@ -36,6 +36,7 @@ TAMPER = "tests/tamper/test_ledger.py"
 ANCHORS = "tests/tamper/test_anchors.py"
 CHECKPOINTS = "tests/tamper/test_checkpoints.py"
 DEEP = "tests/tamper/test_deep.py"
+VISIBLE = "tests/projections/test_visible.py"
 
 
 class Mutant(NamedTuple):
@@ -188,6 +189,17 @@ MUTANTS = (
            "if not self._backend.registry().may(principal, role, scope):", "if False:", (HTTP,)),
     Mutant("a row is bound to its key, value and store", "projections/checked.py",
            "if self._mac(key, row) != value[-MAC_BYTES:]:", "if False:", (CHECKED,)),
+    Mutant("a row that is walked over is bound, too", "projections/checked.py",
+           "if mac(key, row) != value[-MAC_BYTES:]:", "if False:", (CHECKED,)),
+    Mutant("a kept view reads what was written since", "mnemolog/parts.py",
+           "self.journals.note(changes)", "pass", (VISIBLE,)),
+    Mutant("facts that cite a changed observation are judged again", "projections/whole.py",
+           "{fact16 for record16 in changed for fact16 in reader.citing(record16)}",
+           "set[bytes]()", (VISIBLE,)),
+    Mutant("a body is gone only where an entry replaced it", "processors/verify_bodies.py",
+           "if sequence not in self._followed or decision in _FINAL:", "if False:", (DEEP,)),
+    Mutant("a body may be replaced whatever was decided", "processors/verify_bodies.py",
+           "decision in _FINAL:", "decision != Decision.PARKED:", (DEEP,)),
     Mutant("a group has as many facts as were put there", "projections/state.py",
            "if len(found) != (size.facts if size else 0):", "if False:", (HTTP,)),
     Mutant("a source that was checked must be there", "projections/support.py",
