@@ -196,8 +196,6 @@ MUTANTS = (
     Mutant("facts that cite a changed observation are judged again", "projections/whole.py",
            "{fact16 for record16 in changed for fact16 in reader.citing(record16)}",
            "set[bytes]()", (VISIBLE,)),
-    Mutant("a body is gone only where an entry replaced it", "processors/verify_bodies.py",
-           "if sequence not in self._followed or decision in _FINAL:", "if False:", (DEEP,)),
     Mutant("a body may be replaced whatever was decided", "processors/verify_bodies.py",
            "decision in _FINAL:", "decision != Decision.PARKED:", (DEEP,)),
     Mutant("a group has as many facts as were put there", "projections/state.py",
