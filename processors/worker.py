@@ -30,6 +30,7 @@ from schemas.topics import TopicNames
 log = structlog.get_logger()
 BATCH = 1000
 POLL_S = 0.05
+COMPANY_S = 0.002  # causes and effects published together then come together, in their order
 HOUSEKEEPING_S = 1.0
 
 
@@ -104,7 +105,7 @@ class Worker:
 
     def _turn(self) -> None:
         batches: dict[int, list[LogRecord]] = {}
-        messages = arrived(self._consumer, BATCH, POLL_S)
+        messages = arrived(self._consumer, BATCH, POLL_S, COMPANY_S)
         if self._failure is not None:
             raise self._failure
         failure: Unavailable | None = None

@@ -172,10 +172,10 @@ class KafkaLog:
             raise closed("log")
 
 
-def arrived(consumer: Consumer, limit: int, seconds: float) -> list[Message]:
-    """The next messages that are there; waits so long for the first, and for no other."""
-    messages = consumer.consume(1, seconds)
-    return messages + consumer.consume(limit - 1, 0) if messages and limit > 1 else messages
+def arrived(consumer: Consumer, limit: int, first: float, others: float = 0.0) -> list[Message]:
+    """The next messages; waits so many seconds for the first, and then for `limit` in all."""
+    messages = consumer.consume(1, first)
+    return messages + consumer.consume(limit - 1, others) if messages and limit > 1 else messages
 
 
 def record_of(message: Message) -> LogRecord:

@@ -49,8 +49,8 @@ def test_what_is_refused_after_it_was_taken_can_be_asked_about(runtime: Runtime)
     ]
     taken = runtime.memory.publish(events, wait=0)
     assert all(receipt.token for receipt in taken)
-    last = taken[-1].token
-    alice.recall("Berlin", after=last)
+    for one in taken:
+        alice.recall("Berlin", after=one.token)
     for event_id, state, code in (
         ("twice", "rejected", "ambiguous_quote"),
         ("absent", "quarantined", "quote_not_found"),
