@@ -71,6 +71,9 @@ def test_a_store_whose_checkpoint_was_changed_is_found_and_rebuilt(
         damage = memory.verify(deep=True).damage
         assert damage
         assert {(one.partition, one.what) for one in damage} <= OF_PROJECTIONS
+        if change is dropped:
+            gone = "the store holds rows, and its checkpoint is gone"
+            assert gone in {one.detail for one in damage}
         memory.replay()
         site.check_reads(memory, set())
         assert memory.verify(deep=True).ok
