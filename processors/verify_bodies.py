@@ -27,15 +27,7 @@ from schemas.kinds import Decision
 from schemas.sealing import quote_digest, quote_key, unseal
 
 AT_HAND = 10_000
-_FINAL = frozenset(  # nothing follows these up, so nothing replaces their bodies
-    (
-        Decision.COVERED,
-        Decision.DUPLICATE,
-        Decision.REJECTED,
-        Decision.DEAD_LETTERED,
-        Decision.DELETED,
-    )
-)
+_REPLACEABLE = (Decision.PARKED, Decision.ACCEPTED, Decision.CANDIDATE, Decision.QUARANTINED)
 
 
 class _Source(NamedTuple):
@@ -139,5 +131,5 @@ class Bodies:
         """What was found, once the last entry was taken."""
         yield from self._found
         for sequence, decision in self._unopened.items():
-            if sequence not in self._followed or decision in _FINAL:
+            if sequence not in self._followed or decision not in _REPLACEABLE:
                 yield Flaw(sequence, "missing_key", "its record key is gone, unexplained")
