@@ -46,8 +46,8 @@ class Turnstile:
     def write(self, changes: Mapping[bytes, bytes | None], *, sync: bool = False) -> None:
         """Write while nobody reads."""
         with self._lock:
+            self.journals.note(changes)  # first: also what fails half-way is looked at again
             self.inner.write(changes, sync=sync)
-            self.journals.note(changes)
 
 
 class Turn:

@@ -4,40 +4,40 @@ Rules
 - A journal begins when a scope is looked at and then has the key of every observation and fact of
   it that is written, in order. It stands where all writes pass, and is written within the lock that
   keeps readers out, so a reader's journal and its rows are of one state.
-- It may end at any time (too long, too many): `of` then begins another list, and who holds the old
-  one looks afresh.
+- It lasts as long as somebody holds it, and ends when it is too long: `of` then begins another one,
+  and who holds the old one looks afresh.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from projections import keys
 from projections.ports import KeyValueStore
 
 LONGEST = 4096
-SCOPES = 4096
 
 _RECORDS = frozenset((keys.observations(b"")[0], keys.facts(b"")[0]))
 _SCOPE = slice(1, 17)
 
-Journal = list[bytes]
+
+class Journal(list[bytes]):
+    """Keys in order of writing; a class of its own, since a plain list cannot be held weakly."""
 
 
 class Journals:
     """The journals of one store's scopes."""
 
     def __init__(self) -> None:
-        self._of: dict[bytes, Journal] = {}
+        self._of: WeakValueDictionary[bytes, Journal] = WeakValueDictionary()
 
     def of(self, scope16: bytes) -> Journal:
         """A scope's journal, begun if there is none."""
         journal = self._of.get(scope16)
         if journal is None:
-            journal = self._of[scope16] = []
-            if len(self._of) > SCOPES:
-                del self._of[next(iter(self._of))]
+            journal = self._of[scope16] = Journal()
         return journal
 
     def note(self, written: Iterable[bytes]) -> None:
