@@ -13,12 +13,20 @@ from pathlib import Path
 from threading import RLock
 
 from benchmarks.floor import Batch, Floor, Tape
-from benchmarks.partition import HASHER, MASTER, REGISTRY, admission, admit, close, taped, workload
+from benchmarks.partition import (
+    HASHER,
+    MASTER,
+    REGISTRY,
+    admission,
+    admit,
+    bound,
+    close,
+    taped,
+    workload,
+)
 from benchmarks.results import Result, at_least, of_floor
 from benchmarks.run import Run
 from mnemolog.cluster import PREFIX_VARIABLE, Installation, create_topics
-from mnemolog.folding import rows_key
-from projections.checked import CheckedStore
 from projections.follower import Follower
 from projections.kafka_io import TIMEOUT
 from projections.kafka_vault import PAGE, KafkaVault
@@ -87,8 +95,7 @@ def _tapes(run: Run) -> tuple[list[Tape], list[Batch]]:
         MASTER.derive("record-keys"),
         publish=True,
     )
-    rows = CheckedStore(state, rows_key(MASTER, 0))
-    follower = Follower(0, one.log(1), one.topics.ledger, rows, keys, HASHER)
+    follower = Follower(0, one.log(1), one.topics.ledger, bound(state), keys, HASHER)
     writer = admission(follower, one.topics)
     done = taped(writer, workload(run, one.topics), [state, vault])
     close(writer)

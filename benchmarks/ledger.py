@@ -11,11 +11,9 @@ import time
 from collections.abc import Iterator
 
 from benchmarks import corpus
-from benchmarks.partition import MASTER, admit, close, follower, on_disk, workload
+from benchmarks.partition import admit, bound, close, follower, on_disk, workload
 from benchmarks.results import Result, at_least, at_most, shown
 from benchmarks.run import MILLION, Run
-from mnemolog.folding import rows_key
-from projections.checked import CheckedStore
 from projections.kv_rocks import RocksStore
 
 VERIFY_S = 9.0
@@ -34,8 +32,7 @@ def replay(run: Run) -> Iterator[Result]:
         with run.timed(admits, cpu[0]):
             admit(source, records)
         one = source.follower
-        store = CheckedStore(RocksStore(run.directory("replay")), rows_key(MASTER, 0))
-        fresh = follower(one.log, store, one.vault)
+        fresh = follower(one.log, bound(RocksStore(run.directory("replay"))), one.vault)
         with run.timed(replays, cpu[1]):
             fresh.catch_up()
         entries = fresh.checkpoint().count

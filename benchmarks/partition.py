@@ -56,12 +56,16 @@ def admission(follower: Follower, topics: TopicNames = TOPICS) -> Admission:
     return Admission(follower, topics, Codec(), RandomKeys(), now_micros, lambda: RULES)
 
 
+def bound(store: KeyValueStore) -> CheckedStore:
+    """A store whose rows are bound to it, as the product's are."""
+    return CheckedStore(store, rows_key(MASTER, 0))
+
+
 def on_disk(where: Path, state: Wrap = lambda s: s, vault: Wrap = lambda s: s) -> Admission:
     """A fresh partition with log, vault and state in RocksDB, as `Embedded` has them."""
     log = RocksLog(where / "log", 1, lambda: now_micros() // 1000)
     keys = WrappedVault(vault(RocksStore(where / "vault")), MASTER.derive("record-keys"))
-    rows = CheckedStore(state(RocksStore(where / "state")), rows_key(MASTER, 0))
-    return admission(follower(log, rows, keys))
+    return admission(follower(log, bound(state(RocksStore(where / "state"))), keys))
 
 
 def close(admission: Admission) -> None:

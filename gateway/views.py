@@ -21,15 +21,15 @@ import numpy as np
 from gateway.asked import Asked, ScopeHead
 from projections.lexical import Tail
 from projections.lexical_rows import blocks_of, tail_of
-from projections.sights import Sight, Standing, stretch
+from projections.sights import Sight, Standing, lasts, stretch
 from projections.state import Reader
 from projections.terms import Texts
 from projections.visible import Glances, Viewer
 from projections.whole import Whole, look_at_whole
-from schemas.intervals import Bound, holds
+from schemas.intervals import Bound
 
 CAPACITY = 64 * 1024 * 1024
-"""Bytes of views that a gateway keeps: about 60 scopes of a thousand events."""
+"""Bytes of views that a gateway keeps: about 50 scopes of a thousand events."""
 
 EMBEDDED_CAPACITY = 2 * CAPACITY
 """One process instead of worker and gateway has the memory of both."""
@@ -37,7 +37,7 @@ EMBEDDED_CAPACITY = 2 * CAPACITY
 WHOLE = 4096
 """Documents of a scope that is looked at as a whole; of a larger one it is the tail."""
 
-_SIGHT_BYTES = 900  # with what is kept to bring it up to date, its text left out (measured)
+_SIGHT_BYTES = 900  # its text left out; 600 by tracemalloc, and more on the safe side
 Names = dict[str, list[Sight]]
 """Facts and conflicts, one sight each, by their normalised entities, attributes and values."""
 
@@ -64,8 +64,7 @@ class ScopeView(NamedTuple):
     def serves(self, asked: Asked) -> bool:
         """Whether it is what would be made now."""
         assert asked.valid_at is not None
-        start = asked.valid_at if self.since is None else self.since
-        return self.state == _state(asked) and holds(start, self.until, asked.valid_at)
+        return self.state == _state(asked) and lasts(self.since, self.until, asked.valid_at)
 
 
 def _state(asked: Asked) -> tuple[ScopeHead, bytes, int | None]:

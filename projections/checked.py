@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 
 from projections.ports import KeyValueStore
 from schemas.errors import StoreDamaged
@@ -26,28 +27,25 @@ class CheckedStore:
     """A `KeyValueStore` over another one; raises `StoreDamaged` for a row that is not its own."""
 
     def __init__(self, inner: KeyValueStore, key: bytes) -> None:
-        self._bind(inner, _macs(key))
-
-    def _bind(self, inner: KeyValueStore, mac: Callable[[bytes, bytes], bytes]) -> None:
         self.inner = inner
-        self._mac = mac
+        self._mac = _macs(key)
         self._get = inner.get
 
     def over(self, inner: KeyValueStore) -> CheckedStore:
         """A store with the same key over another one."""
-        other = CheckedStore.__new__(CheckedStore)
-        other._bind(inner, self._mac)
+        other = copy(self)
+        other.inner, other._get = inner, inner.get
         return other
 
     def get(self, key: bytes) -> bytes | None:
         """The row, or None."""
         value = self._get(key)
-        return None if value is None else self.opened(key, value)
+        return None if value is None else self._opened(key, value)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """The rows in the order of `keys`."""
         values = zip(keys, self.inner.get_many(keys), strict=True)
-        return [None if value is None else self.opened(key, value) for key, value in values]
+        return [None if value is None else self._opened(key, value) for key, value in values]
 
     def scan(
         self, prefix: bytes, *, start: bytes | None = None, reverse: bool = False
@@ -56,6 +54,7 @@ class CheckedStore:
         return self._checked(self.inner.scan(prefix, start=start, reverse=reverse))
 
     def _checked(self, pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        """As `_opened`, written out: a call a row less is 6% of the calls of a first question."""
         mac = self._mac
         for key, value in pairs:
             row = value[:-MAC_BYTES]
@@ -75,7 +74,7 @@ class CheckedStore:
         """Let the inner store go."""
         self.inner.close()
 
-    def opened(self, key: bytes, value: bytes) -> bytes:
+    def _opened(self, key: bytes, value: bytes) -> bytes:
         """The row in a value as `inner` has it."""
         row = value[:-MAC_BYTES]
         if self._mac(key, row) != value[-MAC_BYTES:]:

@@ -174,22 +174,21 @@ def _there(data: bytes | None, what: str) -> bytes:
 
 
 def scope_observations(
-    reader: Reader, scope16: bytes, limit: int
+    reader: StoreReader, scope16: bytes, limit: int
 ) -> dict[bytes, ObservationGlance] | None:
     """All of a scope by record hash, in one walk; None if there are more than `limit`."""
     return _walk(reader, keys.observations(scope16), _observation, limit)
 
 
-def scope_facts(reader: Reader, scope16: bytes, limit: int) -> dict[bytes, FactGlance] | None:
+def scope_facts(reader: StoreReader, scope16: bytes, limit: int) -> dict[bytes, FactGlance] | None:
     """All of a scope by record hash, in one walk; None if there are more than `limit`."""
     return _walk(reader, keys.facts(scope16), _fact, limit)
 
 
 def _walk(
-    reader: Reader, prefix: bytes, decode: Callable[[bytes], G], limit: int
+    reader: StoreReader, prefix: bytes, decode: Callable[[bytes], G], limit: int
 ) -> dict[bytes, G] | None:
     """One walk costs a fifth of as many gets."""
-    assert isinstance(reader, StoreReader), "views are of committed state"
     at, rows = len(prefix), islice(reader.store.scan(prefix), limit + 1)
     found = {key[at:]: decode(row) for key, row in rows}
     return None if len(found) > limit else found

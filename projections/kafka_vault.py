@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from projections.kafka_io import Kafka
 from projections.kafka_log import KafkaLog
 from projections.ports import KeyValueStore
+from projections.vault import wrapped
 from schemas.errors import Unavailable
 
 PAGE = 64
@@ -133,12 +134,8 @@ class KafkaVault:
         self._store.write(changes)
 
     def _rows(self, page: bytes, pairs: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes | None]:
-        drawn = os.urandom(_NONCE * len(pairs))
-        nonces = (drawn[at : at + _NONCE] for at in range(0, len(drawn), _NONCE))
-        encrypt = self._cipher.encrypt
         rows: dict[bytes, bytes | None] = {
-            b"K" + key_id: page + nonce + encrypt(nonce, key, key_id)
-            for (key_id, key), nonce in zip(pairs, nonces, strict=True)
+            b"K" + key_id: page + key for key_id, key in wrapped(self._cipher, pairs)
         }
         rows[b"P" + page] = b"".join(key_id for key_id, _ in pairs)
         return rows

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from schemas.events import Value
-from schemas.intervals import Bound
+from schemas.intervals import Bound, holds
 from schemas.values import json_value
 
 
@@ -67,6 +67,11 @@ class Standing(NamedTuple):
     since: int | None
     until: Bound
     certain: bool
+
+
+def lasts(since: int | None, until: Bound, t: int) -> bool:
+    """Whether what stands from `since` (None: ever) to `until` stands at `t`."""
+    return holds(t if since is None else since, until, t)
 
 
 def stretch(groups: Iterable[Standing]) -> tuple[int | None, Bound]:

@@ -8,7 +8,7 @@ the subject of the erasure report.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -47,14 +47,7 @@ class WrappedVault:
 
     def put(self, keys: Sequence[tuple[bytes, bytes]]) -> None:
         """Store wrapped keys, on disk when it returns: a key outlives whatever it seals."""
-        drawn = os.urandom(_NONCE * len(keys))
-        nonces = (drawn[at : at + _NONCE] for at in range(0, len(drawn), _NONCE))
-        encrypt = self._cipher.encrypt
-        rows = {
-            key_id: nonce + encrypt(nonce, key, key_id)
-            for (key_id, key), nonce in zip(keys, nonces, strict=True)
-        }
-        self._store.write(rows, sync=True)
+        self._store.write(dict(wrapped(self._cipher, keys)), sync=True)
 
     def get_many(self, key_ids: Sequence[bytes]) -> list[bytes | None]:
         """The keys, None where there is none."""
@@ -93,6 +86,14 @@ class WrappedVault:
             raise Unavailable(
                 "vault", f"the wrapped key {key_id.hex()} is damaged", "restore it from a backup"
             ) from None
+
+
+def wrapped(cipher: AESGCM, keys: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """Each key id with its nonce and wrapped key; randomness is drawn once for all."""
+    drawn = os.urandom(_NONCE * len(keys))
+    nonces = (drawn[at : at + _NONCE] for at in range(0, len(drawn), _NONCE))
+    for (key_id, key), nonce in zip(keys, nonces, strict=True):
+        yield key_id, nonce + cipher.encrypt(nonce, key, key_id)
 
 
 class MemoryVault(WrappedVault):

@@ -27,7 +27,7 @@ from projections.glances import (
     scope_observations,
 )
 from projections.journal import Journal, journal_of
-from projections.sights import Sight, Standing
+from projections.sights import Sight, Standing, lasts
 from projections.state import Reader, StoreReader
 from projections.support import Horizon
 from projections.visible import Glances, Viewer
@@ -91,7 +91,7 @@ def look_at_whole(
 
 
 def _look_afresh(
-    reader: Reader, scope16: bytes, horizon: Horizon, policy: Policy, t: int, documents: int
+    reader: StoreReader, scope16: bytes, horizon: Horizon, policy: Policy, t: int, documents: int
 ) -> Whole | None:
     limit = _SLACK + 2 * documents
     observations = scope_observations(reader, scope16, limit)
@@ -121,10 +121,10 @@ def _with(
     """The facts of each group, with these among them."""
     new: dict[bytes, list[bytes]] = {}
     for record16, fact in facts.items():
-        if record16 not in known.get(fact.entity_attribute, ()):
-            new.setdefault(fact.entity_attribute, []).append(record16)
-    grown: dict[bytes, Sequence[bytes]] = {
-        attribute16: (*known.get(attribute16, ()), *more) for attribute16, more in new.items()
+        new.setdefault(fact.entity_attribute, []).append(record16)
+    grown = {
+        attribute16: tuple(dict.fromkeys((*known.get(attribute16, ()), *more)))
+        for attribute16, more in new.items()
     }
     return {**known, **grown}
 
@@ -137,10 +137,7 @@ def _look_again(reader: Reader, scope16: bytes, t: int, documents: int, kept: Wh
     standing = {
         attribute16: one
         for attribute16, one in kept.standing.items()
-        if one.certain
-        and attribute16 not in groups
-        and (one.since is None or one.since <= t)
-        and (one.until is None or t < one.until)
+        if one.certain and attribute16 not in groups and lasts(one.since, one.until, t)
     }
     groups |= kept.standing.keys() - standing.keys()
     episodes |= kept.unsure
